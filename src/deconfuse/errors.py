@@ -1,0 +1,71 @@
+"""The errors and warnings that deconfuse raises, each a message and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deconfuse.scaling.solution import Scaling
+
+__all__ = [
+    "DeconfuseError",
+    "DeconfuseWarning",
+    "InputError",
+    "MissingExtraError",
+    "NotScalableError",
+    "UndefinedCellsWarning",
+]
+
+
+class DeconfuseError(Exception):
+    """Base of every error of deconfuse: what must hold and what was given, then a hint.
+
+    Parameters
+    ----------
+    message : str
+        What must hold and what was given.
+    hint : str, optional
+        What to do about it; shown on its own line.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class InputError(DeconfuseError, ValueError):
+    """Something the caller gave cannot be used as it is."""
+
+
+class NotScalableError(DeconfuseError, ArithmeticError):
+    """A matrix could not be scaled to its margins; ``solution`` is what was reached."""
+
+    def __init__(self, message: str, *, solution: Scaling, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.solution = solution
+
+
+class MissingExtraError(DeconfuseError, ImportError):
+    """A feature needs a package that is not installed.
+
+    Examples
+    --------
+    >>> print(MissingExtraError.of("torch", extra="experiments", feature="`deconfuse reproduce`"))
+    `deconfuse reproduce` needs torch, which is not installed.
+    Hint: pip install "deconfuse[experiments]"
+    """
+
+    @classmethod
+    def of(cls, package: str, *, extra: str, feature: str) -> MissingExtraError:
+        """Return the error for one missing package and the extra that brings it."""
+        message = f"{feature} needs {package}, which is not installed."
+        return cls(message, hint=f'pip install "deconfuse[{extra}]"')
+
+
+class DeconfuseWarning(UserWarning):
+    """Base of every warning of deconfuse."""
+
+
+class UndefinedCellsWarning(DeconfuseWarning):
+    """Cells of a normalization that divide by an empty row or column and are NaN."""
