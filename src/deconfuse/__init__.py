@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from deconfuse.errors import (
         DeconfuseError,
         DeconfuseWarning,
+        GeometryWarning,
         InputError,
         MissingExtraError,
         NotScalableError,
         UndefinedCellsWarning,
     )
+    from deconfuse.geometry.gcm import GeometricConfusion, geometric_confusion, geometric_confusions
     from deconfuse.normalization import Normalized, normalize
     from deconfuse.scaling import Scaling, ScalingStatus, scale
 
@@ -28,6 +30,8 @@ _HOMES = {
     "ConfusionMatrix": "deconfuse.confusion",
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
+    "GeometricConfusion": "deconfuse.geometry.gcm",
+    "GeometryWarning": "deconfuse.errors",
     "InputError": "deconfuse.errors",
     "MissingExtraError": "deconfuse.errors",
     "Normalized": "deconfuse.normalization",
@@ -35,6 +39,8 @@ _HOMES = {
     "Scaling": "deconfuse.scaling",
     "ScalingStatus": "deconfuse.scaling",
     "UndefinedCellsWarning": "deconfuse.errors",
+    "geometric_confusion": "deconfuse.geometry.gcm",
+    "geometric_confusions": "deconfuse.geometry.gcm",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",
     "normalize": "deconfuse.normalization",
@@ -46,6 +52,8 @@ __all__ = [
     "ConfusionMatrix",
     "DeconfuseError",
     "DeconfuseWarning",
+    "GeometricConfusion",
+    "GeometryWarning",
     "InputError",
     "MissingExtraError",
     "Normalized",
@@ -54,6 +62,8 @@ __all__ = [
     "ScalingStatus",
     "UndefinedCellsWarning",
     "__version__",
+    "geometric_confusion",
+    "geometric_confusions",
     "kl_divergence",
     "l1_distance",
     "normalize",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DeconfuseError",
     "DeconfuseWarning",
+    "GeometryWarning",
     "InputError",
     "MissingExtraError",
     "NotScalableError",
@@ -69,3 +70,7 @@ class DeconfuseWarning(UserWarning):
 
 class UndefinedCellsWarning(DeconfuseWarning):
     """Cells of a normalization that divide by an empty row or column and are NaN."""
+
+
+class GeometryWarning(DeconfuseWarning):
+    """Embeddings that span fewer dimensions than were asked for."""

@@ -1,0 +1,1 @@
+"""Geometric Confusion Matrices: how much the clusters of labels and of predictions overlap."""

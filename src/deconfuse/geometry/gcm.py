@@ -1,0 +1,342 @@
+"""Embeddings, labels and predictions to Geometric Confusion Matrices.
+
+The steps: project (`projection`), divide into cells (`grid`), count and take minima (`histogram`);
+here they are put together and named. Tables that do not fit in memory go another way, see
+`geometry.engine`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
+from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid
+from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
+from deconfuse.geometry.inputs import check_bin_factor, check_components, check_embeddings
+from deconfuse.geometry.projection import FloatArray, Projection, fit_projection, read_only
+from deconfuse.normalization import Normalized, normalize
+
+__all__ = ["GeometricConfusion", "geometric_confusion", "geometric_confusions"]
+
+Weighting: TypeAlias = Literal["row", "col", "all", "bi", "true", "pred"]
+ProjectionChoice: TypeAlias = Projection | Literal["pca"] | None
+WEIGHTINGS = ("row", "col", "all", "bi")
+
+
+@dataclass(frozen=True, eq=False)
+class Binning:
+    """Where each sample went: its cell and its two classes, as positions in ``labels``."""
+
+    cells: IntArray
+    true: IntArray
+    pred: IntArray
+    counts: CellCounts
+    grid: Grid
+    projection: Projection | None
+
+    def __post_init__(self) -> None:
+        for array in (self.cells, self.true, self.pred):
+            read_only(array)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what projection and grid had to handle."""
+        return (() if self.projection is None else self.projection.notes) + self.grid.notes
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricConfusion:
+    r"""How much the clusters of labels and of predictions overlap, under one weighting.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_classes, n_classes), or csr_array where the classes are many
+        The overlap of label cluster i (row) and prediction cluster j (column):
+        :math:`r \sum_v \min(H_i(v), \hat H_j(v))`.
+    cell_volume : float
+        The volume r of a grid cell.
+    label_volumes, prediction_volumes : ndarray of shape (n_classes,)
+        The volume of each cluster's weighted histogram.
+    n_cells : int
+        How many cells hold points.
+    labels : tuple
+        Class names, in matrix order.
+    weighting : str
+        The normalization whose weights were used.
+    normalized : Normalized
+        Its diagonals: a point weighs ``left[true] * right[pred]``.
+    grid : Grid
+        Lower corner, cell sides and number of bins a dimension.
+    projection : Projection or None
+        The principal components, with the variance that they explain; None where the coordinates
+        were used as given.
+    binning : Binning or None
+        The cell of each sample; None where the points stayed in an engine.
+    notes : tuple of str
+        What had to be handled: fewer components than asked for, constant dimensions.
+
+    Notes
+    -----
+    Lemma 2 of the paper: the volume of a cluster is r times the sum of its points' weights. So with
+    ``"row"`` weights every label cluster has volume r, with ``"col"`` weights every
+    prediction cluster, with ``"bi"`` weights both (up to epsilon). ``matrix / cell_volume`` is on
+    the scale of the normalized confusion matrix.
+    """
+
+    matrix: FloatArray | scipy.sparse.csr_array
+    cell_volume: float
+    label_volumes: FloatArray
+    prediction_volumes: FloatArray
+    n_cells: int
+    labels: tuple[object, ...]
+    weighting: str
+    normalized: Normalized
+    grid: Grid
+    projection: Projection | None = None
+    binning: Binning | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = self.matrix.data if scipy.sparse.issparse(self.matrix) else self.matrix
+        for array in (values, self.label_volumes, self.prediction_volumes):
+            read_only(np.asarray(array))
+
+
+def geometric_confusion(
+    embeddings: object,
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    weighting: Weighting | Normalized = "bi",
+    n_components: int = 10,
+    epsilon: float | None = None,
+    labels: Iterable[object] | None = None,
+    projection: ProjectionChoice = "pca",
+    bin_factor: float = BIN_FACTOR,
+) -> GeometricConfusion:
+    r"""Return the Geometric Confusion Matrix of embedded samples.
+
+    Parameters
+    ----------
+    embeddings : array-like of shape (n_samples, n_features)
+        The activations of the last hidden layer, or any representation; numbers of any real
+        type, torch tensors on any device.
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels and predictions of the same samples.
+    weighting : {"bi", "row", "col", "all"} or Normalized
+        Which normalization of the samples' own confusion matrix gives the weights of the
+        histograms, or a normalization made elsewhere.
+    n_components : int
+        How many principal components span the grid.
+    epsilon : float, optional
+        Added to every count before normalizing, as in `normalize`.
+    labels : iterable, optional
+        The classes and their order; all that occur, sorted, by default.
+    projection : {"pca", None} or Projection
+        How to get from embeddings to coordinates; None uses the embeddings as they are.
+    bin_factor : float
+        The factor of the bin width.
+
+    Returns
+    -------
+    GeometricConfusion
+        The matrix, the volumes of the clusters, and what is needed to explain them.
+
+    Raises
+    ------
+    InputError
+        If the embeddings are not a finite two-dimensional array with one row a sample, or there
+        are fewer than two points or classes.
+
+    Warns
+    -----
+    GeometryWarning
+        If fewer dimensions span the grid than asked for.
+
+    Notes
+    -----
+    The points are projected on their first m principal components and a regular grid is laid over
+    them, its cells :math:`3.5\,\sigma_k\,n^{-1/(2+m)}` wide along component k, its lower corner at
+    the minimum of the points. With :math:`H_i(v)` the weights of the points of label i in cell
+    v, and :math:`\hat H_j(v)` those of the points predicted as j,
+    :math:`GCM_{ij} = r \sum_v \min(H_i(v), \hat H_j(v))`, r being the volume of a cell.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1]]
+    >>> g = dc.geometric_confusion(
+    ...     points, list("aaabbb"), list("aababb"), weighting="all", n_components=1
+    ... )
+    >>> g.n_cells, (g.matrix / g.cell_volume * 6).round(3).tolist()
+    (2, [[2.0, 1.0], [1.0, 2.0]])
+    """
+    binning, cm = _bin(
+        embeddings,
+        (y_true, y_pred),
+        _class_order(labels, weighting),
+        projection,
+        (n_components, bin_factor),
+    )
+    if isinstance(weighting, Normalized):
+        if epsilon is not None:
+            message = f"`epsilon` must be None where `weighting` is Normalized, got {epsilon!r}."
+            raise InputError(message, hint="give epsilon to `normalize` instead.")
+        normalized = _check_weights(weighting, binning)
+    else:
+        normalized = _weigh(cm, weighting, epsilon)
+    return _confusions(binning, {normalized.method: normalized})[normalized.method]
+
+
+def geometric_confusions(
+    embeddings: object,
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    n_components: int = 10,
+    epsilon: float | None = None,
+    labels: Iterable[object] | None = None,
+    projection: ProjectionChoice = "pca",
+    bin_factor: float = BIN_FACTOR,
+) -> dict[str, GeometricConfusion]:
+    """Return the Geometric Confusion Matrices of all four weightings, from one pass.
+
+    Parameters
+    ----------
+    embeddings : array-like of shape (n_samples, n_features)
+        The activations of the last hidden layer, or any representation.
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels and predictions of the same samples.
+    n_components : int
+        How many principal components span the grid.
+    epsilon : float, optional
+        Added to every count before normalizing, as in `normalize`.
+    labels : iterable, optional
+        The classes and their order; all that occur, sorted, by default.
+    projection : {"pca", None} or Projection
+        How to get from embeddings to coordinates; None uses the embeddings as they are.
+    bin_factor : float
+        The factor of the bin width.
+
+    Returns
+    -------
+    dict of str to GeometricConfusion
+        Keys "row", "col", "all" and "bi"; each as `geometric_confusion` returns it.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1]]
+    >>> gs = dc.geometric_confusions(points, list("aaabbb"), list("aababb"), n_components=1)
+    >>> list(gs)
+    ['row', 'col', 'all', 'bi']
+    >>> (gs["row"].label_volumes / gs["row"].cell_volume).round(6).tolist()
+    [1.0, 1.0]
+    """
+    binning, cm = _bin(embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor))
+    return _confusions(binning, {name: _weigh(cm, name, epsilon) for name in WEIGHTINGS})
+
+
+def _class_order(labels: Iterable[object] | None, weighting: object) -> Iterable[object] | None:
+    """Return the classes to use: those of a given normalization where there is one."""
+    if not isinstance(weighting, Normalized):
+        return labels
+    if labels is not None and tuple(labels) != weighting.labels:
+        message = "`labels` must be those of `weighting` where both are given, got others."
+        raise InputError(message, hint="leave `labels` out.")
+    return weighting.labels
+
+
+def _bin(
+    embeddings: object,
+    classes: tuple[npt.ArrayLike, npt.ArrayLike],
+    labels: Iterable[object] | None,
+    projection: ProjectionChoice,
+    grid_options: tuple[int, float],
+) -> tuple[Binning, ConfusionMatrix]:
+    """Check everything, count the classes, and put each sample in its cell."""
+    n_components, bin_factor = check_components(grid_options[0]), check_bin_factor(grid_options[1])
+    y_true, y_pred = classes
+    cm = ConfusionMatrix.from_predictions(y_true, y_pred, labels=labels)
+    if cm.n_classes < 2:
+        message = f"There must be at least two classes, got one: {cm.labels[0]!r}."
+        raise InputError(message, hint="overlap between classes needs two; check the labels.")
+    true, pred = cm.index_of(y_true), cm.index_of(y_pred)
+    points = check_embeddings(embeddings, len(true))
+    fitted = _fit(points, projection, n_components)
+    coordinates = points.astype(np.float64) if fitted is None else fitted.apply(points)
+    grid = fit_grid(Spread.of(coordinates), bin_factor)
+    cells, n_cells = grid.cells(coordinates)
+    counts = CellCounts.of(cells, n_cells, true, pred, cm.n_classes)
+    binning = Binning(cells, true, pred, counts, grid, fitted)
+    for note in binning.notes:
+        warnings.warn(note, GeometryWarning, stacklevel=4)
+    return binning, cm
+
+
+def _fit(
+    points: npt.NDArray[np.generic], projection: ProjectionChoice, n_components: int
+) -> Projection | None:
+    if projection is None or isinstance(projection, Projection):
+        return projection
+    if projection != "pca":
+        message = f'`projection` must be "pca", None or a Projection, got {projection!r}.'
+        raise InputError(message, hint="None uses the embeddings as they are.")
+    return fit_projection(points, n_components)
+
+
+def _weigh(cm: ConfusionMatrix, method: str, epsilon: float | None) -> Normalized:
+    with warnings.catch_warnings():
+        # A class that never occurs has no points, so its undefined weight is never used here.
+        warnings.simplefilter("ignore", UndefinedCellsWarning)
+        return normalize(cm, method, epsilon=epsilon)
+
+
+def _check_weights(normalized: Normalized, binning: Binning) -> Normalized:
+    counts = binning.counts
+    weights = normalized.left[counts.true] * normalized.right[counts.pred]
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        first = int(bad.argmax())
+        pair = (normalized.labels[counts.true[first]], normalized.labels[counts.pred[first]])
+        message = (
+            "`weighting` must have a finite weight for every pair of classes that occurs, "
+            f"got none for true {pair[0]!r}, predicted {pair[1]!r}."
+        )
+        raise InputError(message, hint="normalize with an epsilon above 0.")
+    return normalized
+
+
+def _confusions(
+    binning: Binning, weightings: Mapping[str, Normalized]
+) -> dict[str, GeometricConfusion]:
+    """Return one Geometric Confusion Matrix a weighting, from shared counts."""
+    counts, volume = binning.counts, binning.grid.cell_volume
+    amounts = {name: counts.weighted(item.left, item.right) for name, item in weightings.items()}
+    sparse = any(item.source.is_sparse for item in weightings.values())
+    overlaps = minimum_overlaps(counts, list(amounts.values()), sparse=sparse)
+    results = {}
+    for (name, item), overlap in zip(weightings.items(), overlaps, strict=True):
+        results[name] = GeometricConfusion(
+            matrix=overlap * volume,
+            cell_volume=volume,
+            label_volumes=volume * counts.label_table.totals(amounts[name]),
+            prediction_volumes=volume * counts.prediction_table.totals(amounts[name]),
+            n_cells=counts.n_cells,
+            labels=item.labels,
+            weighting=name,
+            normalized=item,
+            grid=binning.grid,
+            projection=binning.projection,
+            binning=binning,
+            notes=binning.notes,
+        )
+    return results

@@ -1,0 +1,178 @@
+"""Coordinates to cells: the regular grid of the paper, kept sparsely.
+
+In ten dimensions a full grid has more cells than could ever be stored, and nearly all are empty.
+Only cells that hold points exist here, numbered from zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse.errors import InputError
+from deconfuse.geometry.projection import FloatArray, read_only
+
+__all__ = ["BIN_FACTOR", "Grid", "Spread", "compact_codes", "fit_grid"]
+
+IntArray = npt.NDArray[np.int64]
+
+BIN_FACTOR = 3.5
+_CODE_LIMIT = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """What a grid needs to know of the points: number, range and deviation per dimension."""
+
+    count: int
+    low: FloatArray
+    high: FloatArray
+    deviation: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Spread:
+        """Return the spread of points, of shape (n_points, n_dimensions)."""
+        return cls(len(points), points.min(axis=0), points.max(axis=0), points.std(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    r"""A regular grid of hyperrectangles over the dimensions along which points vary.
+
+    Parameters
+    ----------
+    origin : ndarray of shape (n_dimensions,)
+        The lower corner: the minimum of the points in each dimension.
+    widths : ndarray of shape (n_dimensions,)
+        The sides of a cell.
+    bins : ndarray of shape (n_dimensions,)
+        How many cells cover the points in each dimension.
+    dimensions : ndarray of shape (n_dimensions,)
+        Which columns of the points the grid divides; constant columns are left out.
+    notes : tuple of str
+        What had to be handled.
+    """
+
+    origin: FloatArray
+    widths: FloatArray
+    bins: IntArray
+    dimensions: IntArray
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name in ("origin", "widths", "bins", "dimensions"):
+            read_only(getattr(self, name))
+
+    @property
+    def n_dimensions(self) -> int:
+        """Return the number of dimensions that the grid divides."""
+        return len(self.widths)
+
+    @property
+    def cell_volume(self) -> float:
+        """Return the volume of one cell, the paper's r: the product of its sides."""
+        return float(np.prod(self.widths))
+
+    def positions(self, points: FloatArray) -> IntArray:
+        """Return the cell of each point as one bin number a dimension."""
+        steps = np.floor((points[:, self.dimensions] - self.origin) / self.widths)
+        # The upper edge belongs to the last cell.
+        return np.clip(steps, 0, self.bins - 1).astype(np.int64)
+
+    def cells(self, points: FloatArray) -> tuple[IntArray, int]:
+        """Return the cell of each point, numbered from 0, and how many cells hold points."""
+        codes, count = np.zeros(len(points), dtype=np.int64), 1
+        positions = self.positions(points)
+        for column, bins in zip(positions.T, self.bins.tolist(), strict=True):
+            if count * bins > _CODE_LIMIT:
+                # Renumbering what is there keeps the product of all bins out of 64 bits.
+                codes, count = compact_codes(codes)
+            codes = codes * bins + column
+            count *= bins
+        return compact_codes(codes)
+
+
+def compact_codes(codes: IntArray) -> tuple[IntArray, int]:
+    """Return the rank of each code among those that occur, and how many occur.
+
+    Examples
+    --------
+    >>> compact_codes(np.array([70, 10, 70]))
+    (array([1, 0, 1]), 2)
+    """
+    present, ranks = np.unique(codes, return_inverse=True)
+    return ranks.astype(np.int64, copy=False), len(present)
+
+
+def fit_grid(spread: Spread, bin_factor: float = BIN_FACTOR) -> Grid:
+    r"""Return the paper's grid for points of a given spread.
+
+    Parameters
+    ----------
+    spread : Spread
+        Number of points, and their range and deviation in each dimension.
+    bin_factor : float
+        The factor of the bin width.
+
+    Returns
+    -------
+    Grid
+        Its lower corner is the minimum of the points.
+
+    Notes
+    -----
+    The width along dimension k is :math:`3.5\,\sigma_k\,n^{-1/(2+m)}` (Scott 2015, equation 3.66),
+    with :math:`\sigma_k` (divided by n) and n over all points and m the number of dimensions
+    along which the points vary. A dimension in which all points agree puts them in one
+    cell whatever its width, so it is left out, and ``notes`` says so.
+
+    Examples
+    --------
+    >>> grid = fit_grid(Spread.of(np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])))
+    >>> grid.dimensions, grid.notes
+    (array([0]), ('1 of 2 dimensions is constant and does not divide the grid.',))
+    """
+    varies = (spread.high > spread.low) & (spread.deviation > 0)
+    dimensions = np.flatnonzero(varies)
+    exponent = -1.0 / (2.0 + len(dimensions))
+    widths = bin_factor * spread.deviation[varies] * float(spread.count) ** exponent
+    extent = spread.high[varies] - spread.low[varies]
+    bins = np.maximum(np.ceil(extent / widths), 1.0)
+    _check_bins(bins)
+    notes = _constant_notes(int((~varies).sum()), len(varies))
+    grid = Grid(spread.low[varies], widths, bins.astype(np.int64), dimensions, notes)
+    _check_volume(grid)
+    return grid
+
+
+def _constant_notes(constant: int, total: int) -> tuple[str, ...]:
+    if not constant:
+        return ()
+    verb = "is constant and does" if constant == 1 else "are constant and do"
+    return (f"{constant} of {total} dimensions {verb} not divide the grid.",)
+
+
+def _check_bins(bins: FloatArray) -> None:
+    most = float(bins.max(initial=1.0))
+    if most < 2.0**53:
+        return
+    message = (
+        "A grid must have fewer than 2**53 cells along each dimension, "
+        f"got {most:.3g} along dimension {int(bins.argmax())}."
+    )
+    raise InputError(message, hint="use a larger `bin_factor`, or look for outliers.")
+
+
+def _check_volume(grid: Grid) -> None:
+    if np.isfinite(grid.cell_volume) and grid.cell_volume > 0:
+        return
+    decades = float(np.log10(grid.widths).sum())
+    message = (
+        "The volume of a cell must be a positive floating-point number, "
+        f"got about 1e{decades:+.0f} in {grid.n_dimensions} dimensions."
+    )
+    raise InputError(
+        message, hint="multiply the embeddings by a constant, or use a smaller `n_components`."
+    )

@@ -1,0 +1,252 @@
+"""Embeddings to a few coordinates: principal components from streamed moments.
+
+`Moments` are what one pass over the points leaves behind: their number, mean and scatter. Two of
+them merge exactly, so the same code serves an array read in blocks and a table read in batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from deconfuse.errors import InputError
+
+__all__ = ["Moments", "Projection", "fit_projection", "read_only", "row_blocks"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# Blocks of about 16 MB in float64 stay near the cache and cost little beside the embeddings.
+_BLOCK_VALUES = 2_000_000
+
+
+def read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Return the array after forbidding writes to it."""
+    array.setflags(write=False)
+    return array
+
+
+def row_blocks(points: npt.NDArray[np.generic]) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield blocks of rows as float64, each with the slice that it came from."""
+    step = max(1, _BLOCK_VALUES // max(1, points.shape[1]))
+    for start in range(0, points.shape[0], step):
+        rows = slice(start, min(start + step, points.shape[0]))
+        yield rows, points[rows].astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Number, mean and scatter of points seen so far.
+
+    Parameters
+    ----------
+    count : int
+        How many points.
+    mean : ndarray of shape (n_features,)
+        Their mean.
+    scatter : ndarray of shape (n_features, n_features)
+        The sum of outer products of the centred points: ``count`` times the covariance.
+
+    Examples
+    --------
+    >>> whole = Moments.of(np.array([[0.0], [2.0], [4.0]]))
+    >>> parts = Moments.of(np.array([[0.0]])) + Moments.of(np.array([[2.0], [4.0]]))
+    >>> parts.count, parts.mean.tolist(), parts.scatter.tolist() == whole.scatter.tolist()
+    (3, [2.0], True)
+    """
+
+    count: int
+    mean: FloatArray
+    scatter: FloatArray
+
+    @classmethod
+    def of(cls, block: FloatArray) -> Moments:
+        """Return the moments of one block of points."""
+        mean = block.mean(axis=0)
+        centred = block - mean
+        return cls(block.shape[0], mean, centred.T @ centred)
+
+    @classmethod
+    def total(cls, parts: Iterable[Moments]) -> Moments | None:
+        """Return the moments of all parts together, or None where there are no parts."""
+        result: Moments | None = None
+        for part in parts:
+            result = part if result is None else result + part
+        return result
+
+    def __add__(self, other: Moments) -> Moments:
+        # Chan, Golub and LeVeque (1983): no cancellation, however far the mean is from zero.
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        mean = self.mean + gap * (other.count / count)
+        between = np.outer(gap, gap) * (self.count * other.count / count)
+        return Moments(count, mean, self.scatter + other.scatter + between)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Return the covariance, divided by the number of points."""
+        return self.scatter / self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """An affine map from embeddings to a few coordinates.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_features,)
+        Subtracted first.
+    axes : ndarray of shape (n_features, n_components)
+        Orthonormal columns, the directions of largest variance first. Each has its largest entry
+        (by size) positive, so that equal points give equal coordinates.
+    explained_variance : ndarray of shape (n_components,)
+        Variance along each axis.
+    explained_variance_ratio : ndarray of shape (n_components,)
+        The same as a share of the variance of all features.
+    notes : tuple of str
+        What had to be handled: fewer components than asked for, and why.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> projection = fit_projection(points, 1)
+    >>> projection.apply(points).ravel().round(3).tolist()
+    [-3.354, -1.118, 1.118, 3.354]
+    """
+
+    mean: FloatArray
+    axes: FloatArray
+    explained_variance: FloatArray
+    explained_variance_ratio: FloatArray
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "axes", "explained_variance", "explained_variance_ratio"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, read_only(array))
+
+    @property
+    def n_features(self) -> int:
+        """Return the width of the embeddings that the projection takes."""
+        return int(self.axes.shape[0])
+
+    @property
+    def n_components(self) -> int:
+        """Return the number of coordinates that the projection gives."""
+        return int(self.axes.shape[1])
+
+    def apply(self, points: npt.NDArray[np.generic]) -> FloatArray:
+        """Return the coordinates of points, of shape (n_points, n_components)."""
+        if points.ndim != 2 or points.shape[1] != self.n_features:
+            message = (
+                f"The projection takes points with {self.n_features} features, "
+                f"got an array of shape {points.shape}."
+            )
+            raise InputError(message, hint="project embeddings of the layer it was fitted on.")
+        projected = np.empty((points.shape[0], self.n_components))
+        for rows, block in row_blocks(points):
+            projected[rows] = (block - self.mean) @ self.axes
+        return projected
+
+    @classmethod
+    def from_moments(cls, moments: Moments, n_components: int) -> Projection:
+        """Return the principal components of the points behind some moments."""
+        covariance = moments.covariance
+        _check_range(covariance)
+        width = covariance.shape[0]
+        kept = min(n_components, width)
+        variances, axes = scipy.linalg.eigh(covariance, subset_by_index=(width - kept, width - 1))
+        total = float(np.trace(covariance))
+        components = _Components(axes[:, ::-1], variances[::-1], total)
+        return components.finish(moments.mean, moments.count, n_components)
+
+
+def fit_projection(points: npt.NDArray[np.generic], n_components: int = 10) -> Projection:
+    """Return the principal components of points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Finite numbers of any real type; read in blocks, never copied whole.
+    n_components : int
+        How many coordinates to keep. Where the points spread over fewer directions, there are
+        fewer, and ``notes`` says so.
+
+    Returns
+    -------
+    Projection
+        The map, with the variance that each axis explains.
+
+    Raises
+    ------
+    InputError
+        If the values are so large that their variance is not a finite number.
+    """
+    n_points, width = points.shape
+    if width > n_points:
+        return _fit_wide(points, n_components)
+    moments = Moments.total(Moments.of(block) for _, block in row_blocks(points))
+    assert moments is not None, "checked points have rows"
+    return Projection.from_moments(moments, n_components)
+
+
+def _fit_wide(points: npt.NDArray[np.generic], n_components: int) -> Projection:
+    """Fit from the Gram matrix of the points: smaller than their covariance where n < width."""
+    whole = points.astype(np.float64)
+    mean = whole.mean(axis=0)
+    centred = whole - mean
+    gram = centred @ centred.T / len(whole)
+    _check_range(gram)
+    kept = min(n_components, len(whole))
+    window = (len(whole) - kept, len(whole) - 1)
+    variances, directions = scipy.linalg.eigh(gram, subset_by_index=window)
+    axes = centred.T @ directions
+    lengths = np.linalg.norm(axes, axis=0)
+    axes /= np.where(lengths > 0, lengths, 1.0)
+    components = _Components(axes[:, ::-1], variances[::-1], float(np.trace(gram)))
+    return components.finish(mean, len(whole), n_components)
+
+
+@dataclass(frozen=True)
+class _Components:
+    """Eigenvectors and eigenvalues, largest first, before signs and rank are settled."""
+
+    axes: FloatArray
+    variances: FloatArray
+    total: float
+
+    def finish(self, mean: FloatArray, count: int, asked: int) -> Projection:
+        width = len(mean)
+        # Below this an eigenvalue is rounding, not spread: the usual threshold of a matrix rank.
+        floor = np.finfo(np.float64).eps * max(width, count) * max(float(self.variances[0]), 0.0)
+        kept = self.variances > floor
+        axes, variances = self.axes[:, kept], self.variances[kept]
+        largest = np.abs(axes).argmax(axis=0)
+        signs = np.sign(axes[largest, np.arange(axes.shape[1])])
+        ratio = variances / self.total if self.total > 0 else variances
+        notes = _rank_notes(asked, width, count, axes.shape[1])
+        return Projection(mean, axes * signs, variances, ratio, notes)
+
+
+def _rank_notes(asked: int, width: int, count: int, kept: int) -> tuple[str, ...]:
+    if kept == asked:
+        return ()
+    if kept == 0:
+        reason = "all points are equal"
+    elif kept == width:
+        reason = f"the embeddings have {width} dimensions"
+    elif kept >= count - 1:
+        reason = f"{count} points span at most {count - 1} directions"
+    else:
+        reason = "the points do not vary along the others"
+    return (f"{kept} components are used where {asked} were asked for: {reason}.",)
+
+
+def _check_range(covariance: FloatArray) -> None:
+    if np.isfinite(covariance).all():
+        return
+    message = "The variance of the embeddings must be a finite number, got values too large for it."
+    raise InputError(message, hint="divide the embeddings by a constant; cells do not change.")
