@@ -1,0 +1,132 @@
+"""Newton's method without a matrix: every step is solved by conjugate gradients.
+
+Needs only products with the scaled matrix, so a million classes cost what their non-zeros cost. The
+function minimized and its Hessian are those of `deconfuse.scaling.newton`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deconfuse.scaling.kernels import Kernel
+from deconfuse.scaling.problem import FloatArray
+
+__all__ = ["KrylovRun", "newton_krylov"]
+
+_LONGEST_STEP = 100.0
+_SUFFICIENT_DECREASE = 1e-4
+_STALL_STEPS = 25
+
+
+@dataclass(frozen=True)
+class KrylovRun:
+    """Where the run ended: steps taken, and whether it gave up because products were too many."""
+
+    steps: int
+    gave_up: bool
+
+
+def newton_krylov(
+    kernel: Kernel,
+    rows: FloatArray,
+    columns: FloatArray,
+    tolerance: float,
+    *,
+    max_steps: int,
+    max_products: int | None = None,
+) -> KrylovRun:
+    """Scale a kernel whose columns already meet their targets.
+
+    ``max_products`` bounds the conjugate-gradient iterations of all steps together; a caller that has
+    a direct solver at hand gives the number that a direct solve would cost.
+    """
+    best_gap = np.inf
+    since_best = 0
+    products = 0
+    for steps in range(max_steps + 1):
+        row_sums = kernel.times(np.ones(columns.shape))
+        gradient = row_sums - rows
+        gap = float(np.abs(gradient).sum())
+        if not gap > tolerance:
+            return KrylovRun(steps, gave_up=False)
+        since_best = 0 if gap < 0.5 * best_gap else since_best + 1
+        best_gap = min(gap, best_gap)
+        if since_best > _STALL_STEPS or steps == max_steps:
+            return KrylovRun(steps, gave_up=True)
+        # Solve each step only as well as its own accuracy deserves, and no better than asked for.
+        forcing = max(0.1 * tolerance / gap, min(0.1, np.sqrt(gap / rows.sum())))
+        budget = None if max_products is None else max_products - products
+        direction, used, is_solved = _solve(kernel, row_sums, gradient, columns, forcing, budget)
+        products += used
+        if not is_solved and max_products is not None and products >= max_products:
+            return KrylovRun(steps, gave_up=True)
+        length = _step_length(kernel, direction, gradient, rows, columns)
+        left = np.exp(length * direction)
+        right = columns / kernel.transposed_times(left)
+        kernel.multiply(left, right)
+    raise AssertionError
+
+
+def _solve(
+    kernel: Kernel,
+    row_sums: FloatArray,
+    gradient: FloatArray,
+    columns: FloatArray,
+    forcing: float,
+    budget: int | None,
+) -> tuple[FloatArray, int, bool]:
+    """Run Jacobi-preconditioned conjugate gradients on the Hessian."""
+    weights = 1.0 / columns
+    diagonal = row_sums - kernel.squares_times(weights)
+    # Where nearly all mass of a row is one cell, the difference is rounding; keep it positive.
+    diagonal = np.maximum(diagonal, 1e-13 * row_sums)
+    remainder = -gradient
+    remainder -= remainder.mean()
+    goal = forcing * float(np.abs(gradient).sum())
+    direction = np.zeros_like(gradient)
+    preconditioned = remainder / diagonal
+    search = preconditioned.copy()
+    energy = float(remainder @ preconditioned)
+    most = 20 * gradient.size + 100 if budget is None else max(budget, 1)
+    for used in range(1, most + 1):
+        image = row_sums * search
+        image -= kernel.times(kernel.transposed_times(search) * weights)
+        curvature = float(search @ image)
+        if not curvature > 0.0:
+            break
+        step = energy / curvature
+        direction += step * search
+        remainder -= step * image
+        if float(np.abs(remainder).sum()) <= goal:
+            return direction, used, True
+        preconditioned = remainder / diagonal
+        previous, energy = energy, float(remainder @ preconditioned)
+        search *= energy / previous
+        search += preconditioned
+    if not direction.any():
+        direction = -gradient / diagonal
+    return direction, used, False
+
+
+def _step_length(
+    kernel: Kernel,
+    direction: FloatArray,
+    gradient: FloatArray,
+    rows: FloatArray,
+    columns: FloatArray,
+) -> float:
+    """Backtrack on the dual function, as `deconfuse.scaling.newton.step_length` does for stacks."""
+    slope = float(gradient @ direction)
+    spread = float(np.ptp(direction))
+    length = min(1.0, _LONGEST_STEP / max(spread, 1e-300))
+    linear = float(direction @ rows)
+    noise = 1e-13 * float(rows.sum())
+    for _ in range(60):
+        moved = kernel.transposed_times(np.exp(length * direction))
+        growth = float(np.log(moved / columns) @ columns) - length * linear
+        if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
+            break
+        length *= 0.5
+    return length

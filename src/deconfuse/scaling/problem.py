@@ -1,0 +1,297 @@
+"""The question of a scaling: a matrix, what is added to its cells, and the margins asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from deconfuse.errors import InputError
+
+__all__ = ["FloatArray", "Matrix", "ScalingProblem", "refuse_if_too_large"]
+
+FloatArray = NDArray[np.float64]
+Matrix = FloatArray | sparse.csr_array
+
+# Rounding alone moves each margin by a few units in the last place; asking for less cannot be met.
+_ROUNDING_UNITS = 16.0
+# exp of a sum of two log factors and a log entry stays in range while each is below this.
+_LOG_RANGE = 230.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScalingProblem:
+    """A non-negative matrix (or a stack of them), epsilon, and the margins to reach.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (..., n_rows, n_columns) or csr_array
+        Entries without epsilon.
+    epsilon : float
+        Added to every cell; never written into a sparse matrix.
+    rows, columns : ndarray
+        Target margins, of equal total.
+    tolerance : float
+        Largest residual accepted, at least what rounding allows.
+    """
+
+    matrix: Matrix
+    epsilon: float
+    rows: FloatArray
+    columns: FloatArray
+    tolerance: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.matrix.shape)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.matrix))
+
+    @cached_property
+    def positive(self) -> FloatArray:
+        """The dense matrix with epsilon in it."""
+        assert isinstance(self.matrix, np.ndarray)
+        return self.matrix + self.epsilon if self.epsilon else self.matrix
+
+    @cached_property
+    def smallest_and_largest(self) -> tuple[float, float]:
+        """Smallest and largest entry with epsilon, zeros that stay zeros included."""
+        if isinstance(self.matrix, np.ndarray):
+            return float(self.positive.min()), float(self.positive.max())
+        stored = self.matrix.data
+        low = float(stored.min()) if stored.size == np.prod(self.shape) else 0.0
+        return low + self.epsilon, float(stored.max(initial=0.0)) + self.epsilon
+
+    @cached_property
+    def log_entries(self) -> FloatArray:
+        """Logarithms of the dense entries, minus infinity at zeros."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.positive)
+
+    @property
+    def spans_many_decades(self) -> bool:
+        """Whether products of factors and entries could leave the floating-point range."""
+        low, high = self.smallest_and_largest
+        if low == 0.0 and isinstance(self.matrix, np.ndarray):
+            low = float(np.min(self.positive, where=self.positive > 0, initial=high))
+        elif low == 0.0:
+            stored = self.matrix.data
+            low = float(np.min(stored, where=stored > 0, initial=high))
+        return bool(high > 1e100 or low < 1e-100)
+
+    def transposed(self) -> ScalingProblem:
+        """Return the same question with rows and columns swapped."""
+        matrix = self.matrix
+        flipped: Matrix
+        if isinstance(matrix, np.ndarray):
+            flipped = np.swapaxes(matrix, -1, -2)
+        else:
+            flipped = sparse.csr_array(matrix.T)
+        return ScalingProblem(flipped, self.epsilon, self.columns, self.rows, self.tolerance)
+
+    def scaled_matrix(self, log_left: FloatArray, log_right: FloatArray) -> Matrix:
+        """Return ``exp(log_left) (matrix + epsilon) exp(log_right)``."""
+        if isinstance(self.matrix, np.ndarray):
+            return _scale_dense(self, log_left, log_right)
+        coo = self.matrix.tocoo()
+        with np.errstate(divide="ignore"):
+            logs = np.log(coo.data) + log_left[coo.row] + log_right[coo.col]
+        if self.epsilon == 0.0:
+            result = sparse.csr_array((np.exp(logs), (coo.row, coo.col)), shape=self.shape)
+            result.sort_indices()
+            return result
+        refuse_if_too_large(self.shape, "The scaled matrix")
+        dense = np.exp(np.log(self.epsilon) + log_left[:, None] + log_right)
+        np.add.at(dense, (coo.row, coo.col), np.exp(logs))
+        return dense
+
+    def margins(
+        self, log_left: FloatArray, log_right: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return row and column sums of the scaled matrix, without building a large one."""
+        if isinstance(self.matrix, np.ndarray):
+            scaled = _scale_dense(self, log_left, log_right)
+            return scaled.sum(axis=-1), scaled.sum(axis=-2)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            left, right = np.exp(log_left), np.exp(log_right)
+            row_sums = left * (self.matrix @ right + self.epsilon * right.sum())
+            column_sums = right * (self.matrix.T @ left + self.epsilon * left.sum())
+            if np.isfinite(row_sums).all() and np.isfinite(column_sums).all():
+                return row_sums, column_sums
+            # The factors alone overflow although their products with the entries do not.
+            rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+            columns = self.matrix.indices
+            cells = np.exp(np.log(self.matrix.data) + log_left[rows] + log_right[columns])
+            row_sums = np.bincount(rows, cells, self.shape[0])
+            column_sums = np.bincount(columns, cells, self.shape[1])
+            if self.epsilon:
+                log_epsilon = np.log(self.epsilon)
+                row_sums += np.exp(log_left + log_epsilon + _log_sum(log_right))
+                column_sums += np.exp(log_right + log_epsilon + _log_sum(log_left))
+        return row_sums, column_sums
+
+    def residuals(self, log_left: FloatArray, log_right: FloatArray) -> FloatArray:
+        """Return the L1 distance of both margins to their targets, added, for each matrix."""
+        row_sums, column_sums = self.margins(log_left, log_right)
+        gap = np.abs(row_sums - self.rows).sum(axis=-1)
+        gap = gap + np.abs(column_sums - self.columns).sum(axis=-1)
+        return np.atleast_1d(np.asarray(gap, dtype=np.float64))
+
+    @classmethod
+    def from_arguments(
+        cls,
+        matrix: ArrayLike | sparse.sparray | sparse.spmatrix,
+        rows: ArrayLike | None,
+        columns: ArrayLike | None,
+        epsilon: float,
+        tolerance: float,
+    ) -> ScalingProblem:
+        """Check what a caller gave and return the problem, or say what is wrong with it."""
+        checked = _check_matrix(matrix)
+        if not np.isfinite(epsilon) or epsilon < 0:
+            message = f"`epsilon` must be a finite number of at least 0, got {epsilon!r}."
+            raise InputError(message, hint="use 0.0 to add nothing, or leave it out.")
+        if not np.isfinite(tolerance) or tolerance <= 0:
+            raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
+        if epsilon == 0.0 and _is_all_zero(checked):
+            message = "The matrix must have a positive cell, but all its cells are zero."
+            raise InputError(message, hint="count some predictions first, or give an `epsilon`.")
+        n_rows, n_columns = checked.shape[-2:]
+        row_targets = _check_margin(rows, n_rows, 1.0, "rows")
+        column_targets = _check_margin(
+            columns, n_columns, float(row_targets.sum()) / n_columns, "columns"
+        )
+        if rows is None and columns is not None:
+            # Only one margin was given: the other is uniform and has the same total.
+            row_targets = np.full(n_rows, column_targets.sum() / n_rows)
+        _check_equal_totals(row_targets, column_targets)
+        total = float(row_targets.sum())
+        floor = _ROUNDING_UNITS * np.finfo(np.float64).eps * total
+        return cls(checked, float(epsilon), row_targets, column_targets, max(tolerance, floor))
+
+
+def refuse_if_too_large(shape: Sequence[int], what: str) -> None:
+    """Raise `InputError` where a dense float64 array of this shape would not fit into memory."""
+    needed = 8 * int(np.prod([int(n) for n in shape], dtype=object))
+    if needed > _memory_size() // 2:
+        size = "x".join(f"{n:,}" for n in shape)
+        message = f"{what} would be dense, {size}, and take {_human_bytes(needed)} of memory."
+        hint = "ask for single cells, rows, columns or the top cells instead (`cell`, `row`, `column`, `top`)."
+        raise InputError(message, hint=hint)
+
+
+def _scale_dense(
+    problem: ScalingProblem, log_left: FloatArray, log_right: FloatArray
+) -> FloatArray:
+    largest = max(np.abs(log_left).max(initial=0.0), np.abs(log_right).max(initial=0.0))
+    if largest < _LOG_RANGE and not problem.spans_many_decades:
+        scaled: FloatArray = np.exp(log_left)[..., None] * problem.positive
+        scaled *= np.exp(log_right)[..., None, :]
+        return scaled
+    with np.errstate(over="ignore"):
+        return np.exp(problem.log_entries + log_left[..., None] + log_right[..., None, :])
+
+
+def _log_sum(logs: FloatArray) -> float:
+    highest = float(logs.max())
+    return highest + float(np.log(np.exp(logs - highest).sum()))
+
+
+def _check_matrix(matrix: object) -> Matrix:
+    if sparse.issparse(matrix):
+        csr = sparse.csr_array(matrix, dtype=np.float64, copy=False)
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        _check_entries(csr.data, csr.shape)
+        return csr
+    try:
+        array = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"`matrix` must hold numbers only, got {type(matrix).__name__}: {error}."
+        raise InputError(message) from error
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        message = (
+            "`matrix` must have two axes (or three, for a stack of matrices) and at least one "
+            f"row and column, got shape {array.shape}."
+        )
+        raise InputError(message)
+    _check_entries(array, array.shape)
+    return array
+
+
+def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
+    if values.size == 0:
+        return
+    low, high = values.min(), values.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        count = int((~np.isfinite(values)).sum())
+        message = f"`matrix` must hold finite numbers, got {count} NaN or infinite cells."
+        raise InputError(message, hint="count the predictions again without missing values.")
+    if low < 0:
+        count = int((values < 0).sum())
+        message = (
+            f"`matrix` must not hold negative cells, got {count} of them, the lowest {low:g}, "
+            f"in a matrix of shape {tuple(shape)}."
+        )
+        raise InputError(message)
+
+
+def _is_all_zero(matrix: Matrix) -> bool:
+    if isinstance(matrix, np.ndarray):
+        return bool((matrix.max(axis=(-2, -1)) == 0.0).any())
+    return not matrix.data.any()
+
+
+def _check_margin(given: ArrayLike | None, size: int, default: float, name: str) -> FloatArray:
+    if given is None:
+        return np.full(size, default)
+    try:
+        target = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`{name}` must be numbers, got {type(given).__name__}.") from error
+    if target.shape != (size,):
+        message = f"`{name}` must have one target for each of the {size} {name}, got shape {target.shape}."
+        raise InputError(message)
+    bad = ~(np.isfinite(target) & (target > 0))
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        message = (
+            f"`{name}` must be positive and finite, got {target[place]:g} at index {place}"
+            f" ({int(bad.sum())} such targets in all)."
+        )
+        raise InputError(message, hint=f"leave out the {name} that should be empty.")
+    return target
+
+
+def _check_equal_totals(rows: FloatArray, columns: FloatArray) -> None:
+    row_total, column_total = rows.sum(), columns.sum()
+    if not np.isclose(row_total, column_total, rtol=1e-9, atol=0.0):
+        message = (
+            "`rows` and `columns` must have equal totals, since both count the same mass, got "
+            f"{row_total:.12g} and {column_total:.12g}."
+        )
+        raise InputError(message, hint="multiply one of them so that the totals agree.")
+
+
+def _memory_size() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30
+
+
+def _human_bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 1024 or unit == "PiB":
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    raise AssertionError

@@ -1,0 +1,174 @@
+"""What the zeros of a matrix allow, decided before any iteration and at sparse cost.
+
+A non-negative matrix can be scaled to margins exactly when some table with those margins is positive
+just where the matrix is (*total support*). With *support* only, the margins are met in the limit and
+some cells vanish. Otherwise the margins are impossible. For equal margins of a square matrix this
+is bipartite matching and the Dulmage-Mendelsohn decomposition; for other margins a flow takes the
+place of the matching.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from deconfuse.scaling.problem import FloatArray, Matrix
+
+__all__ = ["Support", "find_support"]
+
+IndexArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What the zero pattern allows.
+
+    Attributes
+    ----------
+    is_feasible : bool
+        Whether any table of that pattern has the margins.
+    vanishing : ndarray of shape (n_cells, 2)
+        Positive cells that are zero in every such table; empty means total support.
+    blocking_rows, blocking_columns : ndarray of int
+        Why it is not feasible: rows that have entries in these columns alone.
+    """
+
+    is_feasible: bool
+    vanishing: IndexArray
+    blocking_rows: IndexArray
+    blocking_columns: IndexArray
+
+    @property
+    def is_total(self) -> bool:
+        return self.is_feasible and self.vanishing.size == 0
+
+
+def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Support:
+    """Decide whether a matrix can be scaled to its margins, and if not, why.
+
+    Parameters
+    ----------
+    matrix : ndarray or csr_array of shape (n_rows, n_columns)
+        Non-negative entries; only the pattern matters.
+    rows, columns : ndarray
+        Positive target margins of equal total.
+
+    Examples
+    --------
+    >>> upper = np.array([[5.0, 1.0], [0.0, 5.0]])
+    >>> find_support(upper, np.ones(2), np.ones(2)).vanishing
+    array([[0, 1]])
+    """
+    pattern = sparse.csr_array(matrix)
+    if isinstance(matrix, np.ndarray) and pattern.nnz == matrix.size:
+        return _feasible(np.empty((0, 2), dtype=np.intp))
+    if not pattern.data.all():
+        pattern = pattern.copy()
+        pattern.eliminate_zeros()
+    nothing = np.empty(0, dtype=np.intp)
+    empty_rows = np.flatnonzero(np.diff(pattern.indptr) == 0)
+    if empty_rows.size:
+        return Support(False, np.empty((0, 2), dtype=np.intp), empty_rows, nothing)
+    filled = np.zeros(pattern.shape[1], dtype=bool)
+    filled[pattern.indices] = True
+    if not filled.all():
+        return Support(False, np.empty((0, 2), dtype=np.intp), nothing, np.flatnonzero(~filled))
+
+    is_uniform = pattern.shape[0] == pattern.shape[1] and np.ptp(rows) == np.ptp(columns) == 0
+    entry_rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    if is_uniform:
+        carries, unmet = _match(pattern, entry_rows)
+    else:
+        carries, unmet = _flow(pattern, entry_rows, rows, columns)
+    if unmet.size:
+        return _blocking_set(pattern, entry_rows, carries, unmet)
+    return _feasible(_vanishing_cells(pattern, entry_rows, carries))
+
+
+def _feasible(vanishing: IndexArray) -> Support:
+    nothing = np.empty(0, dtype=np.intp)
+    return Support(True, vanishing, nothing, nothing)
+
+
+def _match(pattern: sparse.csr_array, entry_rows: IndexArray) -> tuple[NDArray[np.bool_], IndexArray]:
+    """Return which entries a maximum matching uses, and the rows it leaves out."""
+    matched = csgraph.maximum_bipartite_matching(pattern, perm_type="column")
+    return pattern.indices == matched[entry_rows], np.flatnonzero(matched < 0)
+
+
+def _flow(
+    pattern: sparse.csr_array, entry_rows: IndexArray, rows: FloatArray, columns: FloatArray
+) -> tuple[NDArray[np.bool_], IndexArray]:
+    """Return which entries carry mass in a largest flow from rows to columns, and unmet rows."""
+    # Only general margins need a linear program, so only they pay for loading one.
+    from scipy.optimize import linprog
+
+    n_rows, n_columns = pattern.shape
+    entries = np.arange(pattern.nnz)
+    ones = np.ones(pattern.nnz)
+    leave = sparse.csr_array((ones, (entry_rows, entries)), shape=(n_rows, pattern.nnz))
+    arrive = sparse.csr_array((ones, (pattern.indices, entries)), shape=(n_columns, pattern.nnz))
+    total = rows.sum()
+    answer = linprog(
+        -ones,
+        A_ub=sparse.vstack([leave, arrive], format="csr"),
+        b_ub=np.concatenate([rows, columns]) / total,
+        bounds=(0, None),
+        method="highs",
+    )
+    flow = answer.x
+    # The solver's feasibility tolerance is 1e-7; less mass than that is no evidence.
+    unmet = np.flatnonzero(rows / total - leave @ flow > 1e-6 / n_rows)
+    if 1.0 - flow.sum() < 1e-6:
+        unmet = unmet[:0]
+    return flow > 1e-9 / n_rows, unmet
+
+
+def _residual_graph(
+    pattern: sparse.csr_array, entry_rows: IndexArray, carries: NDArray[np.bool_]
+) -> sparse.csr_array:
+    """Return the graph of moves: any entry may gain mass, one that carries some may lose it."""
+    n_rows, n_columns = pattern.shape
+    forward = (entry_rows, n_rows + pattern.indices)
+    backward = (n_rows + pattern.indices[carries], entry_rows[carries])
+    source = np.concatenate([forward[0], backward[0]])
+    target = np.concatenate([forward[1], backward[1]])
+    size = n_rows + n_columns
+    ones = np.ones(source.size, dtype=np.int8)
+    return sparse.csr_array((ones, (source, target)), shape=(size, size))
+
+
+def _vanishing_cells(
+    pattern: sparse.csr_array, entry_rows: IndexArray, carries: NDArray[np.bool_]
+) -> IndexArray:
+    """Return the entries that no table with these margins can fill.
+
+    An entry can carry mass when it lies on a cycle of the residual graph, that is when its row and
+    column are strongly connected.
+    """
+    graph = _residual_graph(pattern, entry_rows, carries)
+    _, part = csgraph.connected_components(graph, directed=True, connection="strong")
+    n_rows = pattern.shape[0]
+    apart = (part[entry_rows] != part[n_rows + pattern.indices]) & ~carries
+    return np.column_stack([entry_rows[apart], pattern.indices[apart]]).astype(np.intp)
+
+
+def _blocking_set(
+    pattern: sparse.csr_array,
+    entry_rows: IndexArray,
+    carries: NDArray[np.bool_],
+    unmet: IndexArray,
+) -> Support:
+    """Return the rows reachable from one that is unmet: their columns are full (Hall's theorem)."""
+    graph = _residual_graph(pattern, entry_rows, carries)
+    n_rows = pattern.shape[0]
+    reached = csgraph.breadth_first_order(
+        graph, int(unmet[0]), directed=True, return_predecessors=False
+    )
+    blocking_rows = np.sort(reached[reached < n_rows]).astype(np.intp)
+    blocking_columns = np.sort(reached[reached >= n_rows] - n_rows).astype(np.intp)
+    return Support(False, np.empty((0, 2), dtype=np.intp), blocking_rows, blocking_columns)
