@@ -1,0 +1,386 @@
+"""Row, column, all and bi normalization, each a scaling of the counts by two diagonals.
+
+Turns a confusion matrix into a `Normalized`: the two diagonals, from which cells, matrices and
+importance weights follow. Nothing dense is built until it is asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse._checks import Label, show
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError, NotScalableError, UndefinedCellsWarning
+from deconfuse.scaling import Scaling, scale
+from deconfuse.scaling.problem import refuse_if_too_large
+
+__all__ = ["Cell", "Method", "Normalized", "normalize"]
+
+FloatArray = NDArray[np.float64]
+Method = Literal["row", "col", "all", "bi"]
+MethodName = Literal["row", "col", "all", "bi", "true", "pred"]
+
+# scikit-learn's words for the same two normalizations.
+_ALIASES: dict[str, Method] = {"true": "row", "pred": "col"}
+
+
+def normalize(
+    matrix: Any,
+    method: MethodName = "bi",
+    epsilon: float | None = None,
+    *,
+    throw: bool = True,
+) -> Normalized:
+    r"""Normalize a confusion matrix.
+
+    Parameters
+    ----------
+    matrix : ConfusionMatrix, array-like or sparse array of shape (n_classes, n_classes)
+        Counts, true classes on rows, predicted classes on columns.
+    method : {"row", "col", "all", "bi"}
+        ``"row"`` (or ``"true"``) makes every row sum to one, as on a balanced test set; ``"col"`` (or
+        ``"pred"``) every column, as for balanced predictions; ``"all"`` the whole matrix; ``"bi"``
+        every row and every column at once, which leaves only how alike the classes are.
+    epsilon : float, optional
+        Added to every cell first. By default ``1 / n_classes`` for ``"bi"`` (one imaginary sample
+        spread over each row) and 0 for the others, which need none.
+    throw : bool
+        Raise `NotScalableError` where bi-normalization is impossible or did not converge; otherwise
+        return what was reached, with its status in ``.scaling``.
+
+    Returns
+    -------
+    Normalized
+
+    Warns
+    -----
+    UndefinedCellsWarning
+        When a row or column to be divided by is empty: its cells are NaN, not zero.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> counts = [[90, 10], [5, 5]]
+    >>> dc.normalize(counts, "row").matrix
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    >>> dc.normalize(counts, "bi", epsilon=0.0).matrix.round(3)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
+    kind = _ALIASES.get(method, method)
+    if kind not in get_args(Method):
+        raise InputError(
+            f'`method` must be "row", "col", "all" or "bi" (or "true", "pred"), got {method!r}.'
+        )
+    added = _check_epsilon(epsilon, kind, cm.n_classes)
+    if kind == "bi":
+        return _normalize_bi(cm, added, throw)
+    left, right = np.ones(cm.n_classes), np.ones(cm.n_classes)
+    if kind == "row":
+        left = _inverse(cm.label_counts + added * cm.n_classes, cm.labels, "row", "true label")
+    elif kind == "col":
+        right = _inverse(
+            cm.prediction_counts + added * cm.n_classes, cm.labels, "column", "prediction"
+        )
+    else:
+        total = float(cm.total) + added * cm.n_classes**2
+        if total == 0.0:
+            raise InputError(
+                "The matrix must have a positive cell to be normalized, but all are zero.",
+                hint="count some predictions first, or give an `epsilon`.",
+            )
+        left = np.full(cm.n_classes, 1.0 / total)
+    return Normalized(cm, kind, left, right, added, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One cell of a normalized matrix with its names and its count."""
+
+    true: Label
+    pred: Label
+    value: float
+    count: float
+
+
+@dataclass(frozen=True, eq=False)
+class Normalized:
+    """A normalized confusion matrix in factored form: ``left (counts + epsilon) right``.
+
+    Attributes
+    ----------
+    source : ConfusionMatrix
+        What was normalized.
+    method : {"row", "col", "all", "bi"}
+    left, right : ndarray of shape (n_classes,)
+        The two diagonals.
+    epsilon : float
+        What was added to every cell.
+    scaling : Scaling or None
+        For ``"bi"``: the scaling behind it, with status and residual.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]], labels=["cat", "dog"])
+    >>> n = cm.normalize("bi", epsilon=0.0)
+    >>> round(n.cell("cat", "dog").value, 3)
+    0.25
+    >>> [(c.true, c.pred, c.count) for c in n.top(2, diagonal=False)]
+    [('dog', 'cat', 5.0), ('cat', 'dog', 10.0)]
+    """
+
+    source: ConfusionMatrix
+    method: Method
+    left: FloatArray
+    right: FloatArray
+    epsilon: float
+    scaling: Scaling | None
+
+    def __post_init__(self) -> None:
+        self.left.flags.writeable = False
+        self.right.flags.writeable = False
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Class names in matrix order."""
+        return self.source.labels
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.source.n_classes
+
+    @cached_property
+    def matrix(self) -> FloatArray | sparse.csr_array:
+        """The normalized matrix, read-only; sparse where the counts are and epsilon is 0.
+
+        Raises
+        ------
+        InputError
+            When it would be dense and not fit into memory: ask for a cell, row, column or the top.
+        """
+        if self.scaling is not None:
+            return self.scaling.matrix
+        counts = self.source.counts
+        if sparse.issparse(counts) and self.epsilon == 0.0:
+            if np.isnan(self.left).any() or np.isnan(self.right).any():
+                return self._dense()
+            return sparse.csr_array(
+                sparse.diags_array(self.left) @ counts @ sparse.diags_array(self.right)
+            )
+        return self._dense()
+
+    def cell(self, true: Any, pred: Any) -> Cell:
+        """Return one cell by the names of its classes."""
+        i, j = (int(k) for k in self.source.index_of([true, pred]))
+        count = float(self.source.counts[i, j])
+        value = self._values(np.array([i]), np.array([j]), np.array([count]))[0]
+        return Cell(self.labels[i], self.labels[j], float(value), count)
+
+    def row(self, true: Any) -> FloatArray:
+        """Return the cells of one true class, over all predicted classes."""
+        i = int(self.source.index_of([true])[0])
+        counts = _line(self.source.counts[[i], :])
+        return self._values(np.full(self.n_classes, i), np.arange(self.n_classes), counts)
+
+    def column(self, pred: Any) -> FloatArray:
+        """Return the cells of one predicted class, over all true classes."""
+        j = int(self.source.index_of([pred])[0])
+        counts = _line(self.source.counts[:, [j]])
+        return self._values(np.arange(self.n_classes), np.full(self.n_classes, j), counts)
+
+    def top(self, k: int = 10, *, diagonal: bool = False) -> list[Cell]:
+        """Return the ``k`` largest cells among those with a count, largest first.
+
+        Cells that hold epsilon alone are left out: no sample is behind them.
+        """
+        if k < 1:
+            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        entries = sparse.coo_array(self.source.counts)
+        keep = entries.data > 0
+        if not diagonal:
+            keep &= entries.row != entries.col
+        rows, columns, counts = entries.row[keep], entries.col[keep], entries.data[keep]
+        values = self._values(rows, columns, counts.astype(np.float64))
+        order = np.argsort(-values, kind="stable")[:k]
+        return [
+            Cell(self.labels[rows[o]], self.labels[columns[o]], float(values[o]), float(counts[o]))
+            for o in order
+        ]
+
+    def weights(self, y_true: Any, y_pred: Any) -> FloatArray:
+        r"""Return the importance weight of each sample, ``left[y] * right[y_hat]``.
+
+        Parameters
+        ----------
+        y_true, y_pred : sequence of shape (n_samples,)
+            Classes of this matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Notes
+        -----
+        Normalization is importance sampling: counting the samples with these weights gives the
+        normalized matrix, exactly where epsilon is 0 and up to epsilon's own part otherwise.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> y_true, y_pred = [0, 0, 0, 1], [0, 0, 1, 1]
+        >>> n = dc.ConfusionMatrix.from_predictions(y_true, y_pred).normalize("row")
+        >>> n.weights(y_true, y_pred).round(3).tolist()
+        [0.333, 0.333, 0.333, 1.0]
+        """
+        rows = self.source.index_of(y_true)
+        columns = self.source.index_of(y_pred)
+        if rows.shape != columns.shape:
+            raise InputError(
+                "`y_true` and `y_pred` must describe the same samples, got "
+                f"{rows.size} and {columns.size} values.",
+                hint="check for a filter applied to only one of them.",
+            )
+        if self.scaling is not None:
+            weights = np.exp(self.scaling.log_left[rows] + self.scaling.log_right[columns])
+            if self.scaling.vanishing.size:
+                gone = sparse.csr_array(
+                    (np.ones(len(self.scaling.vanishing), dtype=bool), self.scaling.vanishing.T),
+                    shape=(self.n_classes, self.n_classes),
+                )
+                weights[np.asarray(gone[rows, columns], dtype=bool).ravel()] = 0.0
+            return weights
+        return self.left[rows] * self.right[columns]
+
+    def standard_errors(self) -> FloatArray:
+        """Return the standard error of every cell; see `deconfuse.statistics.uncertainty`."""
+        from deconfuse.statistics.uncertainty import standard_errors
+
+        return standard_errors(self)
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and upper ends of an interval for every cell."""
+        from deconfuse.statistics.uncertainty import confidence_interval
+
+        return confidence_interval(self, level)
+
+    def bootstrap(
+        self, n_resamples: int = 1000, rng: np.random.Generator | int | None = None
+    ) -> FloatArray:
+        """Return normalized matrices of resampled counts, one a resample."""
+        from deconfuse.statistics.uncertainty import bootstrap
+
+        return bootstrap(self, n_resamples, rng)
+
+    def to_pandas(self) -> Any:
+        """Return the matrix as a DataFrame with true classes on rows, predicted on columns."""
+        import pandas as pd
+
+        matrix = self.matrix
+        dense = matrix.toarray() if sparse.issparse(matrix) else np.array(matrix)
+        index = pd.Index(self.labels, name="true")
+        return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
+
+    def _values(self, rows: Any, columns: Any, counts: FloatArray) -> FloatArray:
+        if self.scaling is None:
+            return (counts + self.epsilon) * self.left[rows] * self.right[columns]
+        with np.errstate(divide="ignore"):
+            logs = np.log(counts + self.epsilon)
+        values = np.exp(logs + self.scaling.log_left[rows] + self.scaling.log_right[columns])
+        for i, j in self.scaling.vanishing:
+            values[(rows == i) & (columns == j)] = 0.0
+        return np.asarray(values)
+
+    def _dense(self) -> FloatArray:
+        refuse_if_too_large((self.n_classes, self.n_classes), f"The {self.method}-normalized matrix")
+        counts = self.source.counts
+        dense = counts.toarray() if sparse.issparse(counts) else counts
+        result: FloatArray = (dense + self.epsilon) * self.left[:, None] * self.right
+        result.flags.writeable = False
+        return result
+
+    def __repr__(self) -> str:
+        text = f"<Normalized {self.method!r} of {self.n_classes:,} classes, epsilon {self.epsilon:.3g}"
+        if self.scaling is not None:
+            text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
+        return text + ">"
+
+
+def _normalize_bi(cm: ConfusionMatrix, epsilon: float, throw: bool) -> Normalized:
+    solution = scale(cm.counts, epsilon=epsilon, throw=False)
+    if throw and not solution.converged:
+        raise _named_error(solution, cm.labels)
+    return Normalized(cm, "bi", solution.left, solution.right, epsilon, solution)
+
+
+def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableError:
+    """Say which classes make bi-normalization impossible, by name."""
+    rows, columns = solution.blocking_rows.tolist(), solution.blocking_columns.tolist()
+    if rows and not columns:
+        names = show(labels[k] for k in rows)
+        reason = f"no sample has the true class {names}, so its row is empty"
+    elif columns and not rows:
+        names = show(labels[k] for k in columns)
+        reason = f"no sample is predicted as {names}, so its column is empty"
+    elif rows:
+        reason = (
+            f"{len(rows)} classes ({show(labels[k] for k in rows)}) are only ever predicted as "
+            f"{len(columns)} classes ({show(labels[k] for k in columns)})"
+        )
+    elif solution.vanishing.size:
+        pairs = (f"{labels[i]!r} as {labels[j]!r}" for i, j in solution.vanishing.tolist())
+        cells = ", ".join(list(pairs)[:5])
+        reason = (
+            f"it exists only as a limit in which {len(solution.vanishing)} positive cells vanish, "
+            f"such as {cells}"
+        )
+    else:
+        reason = f"{solution.status.value} (residual {solution.residual:.3g})"
+    return NotScalableError(
+        f"The matrix must have a bi-normalization with epsilon {solution.epsilon:g}, but {reason}.",
+        solution=solution,
+        hint="leave `epsilon` at its default, or give a positive one; or merge these classes.",
+    )
+
+
+def _check_epsilon(epsilon: float | None, method: Method, n_classes: int) -> float:
+    if epsilon is None:
+        return 1.0 / n_classes if method == "bi" else 0.0
+    if not np.isfinite(epsilon) or epsilon < 0:
+        raise InputError(
+            f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
+            hint="use 0.0 to add nothing, or None for the default.",
+        )
+    return float(epsilon)
+
+
+def _inverse(sums: FloatArray, labels: Iterable[Label], side: str, what: str) -> FloatArray:
+    """Return one over each sum, NaN where it is zero, and say which classes these are."""
+    empty = sums == 0
+    if empty.any():
+        names = show(label for label, is_empty in zip(labels, empty, strict=True) if is_empty)
+        warnings.warn(
+            f"Cells of an empty {side} are undefined and NaN: {names} never occurs as a {what}.",
+            UndefinedCellsWarning,
+            stacklevel=4,
+        )
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / sums
+    inverse[empty] = np.nan
+    return np.asarray(inverse)
+
+
+def _line(part: Any) -> FloatArray:
+    dense = part.toarray() if sparse.issparse(part) else part
+    return np.asarray(dense, dtype=np.float64).ravel()
