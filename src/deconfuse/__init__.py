@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deconfuse.agreement import kl_divergence, l1_distance, overlap
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.errors import (
+        ColumnChoiceWarning,
         DeconfuseError,
         DeconfuseWarning,
         GeometryWarning,
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
         NotScalableError,
         UndefinedCellsWarning,
     )
-    from deconfuse.geometry.gcm import GeometricConfusion, geometric_confusion, geometric_confusions
+    from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
+    from deconfuse.geometry.result import GeometricConfusion
     from deconfuse.normalization import Normalized, normalize
     from deconfuse.scaling import Scaling, ScalingStatus, scale
 
 _HOMES = {
+    "ColumnChoiceWarning": "deconfuse.errors",
     "ConfusionMatrix": "deconfuse.confusion",
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
-    "GeometricConfusion": "deconfuse.geometry.gcm",
+    "GeometricConfusion": "deconfuse.geometry.result",
     "GeometryWarning": "deconfuse.errors",
     "InputError": "deconfuse.errors",
     "MissingExtraError": "deconfuse.errors",
@@ -49,6 +52,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ColumnChoiceWarning",
     "ConfusionMatrix",
     "DeconfuseError",
     "DeconfuseWarning",

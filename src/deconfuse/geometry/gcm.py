@@ -2,112 +2,31 @@
 
 The steps: project (`projection`), divide into cells (`grid`), count and take minima (`histogram`);
 here they are put together and named. Tables that do not fit in memory go another way, see
-`geometry.engine`.
+`adapters.frame_geometry`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
-from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid
-from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
+from deconfuse.geometry.grid import BIN_FACTOR, Spread, fit_grid
+from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.inputs import check_bin_factor, check_components, check_embeddings
-from deconfuse.geometry.projection import FloatArray, Projection, fit_projection, read_only
-from deconfuse.normalization import Normalized, normalize
+from deconfuse.geometry.projection import Projection, fit_projection
+from deconfuse.geometry.result import Binning, GeometricConfusion, confusions_of
+from deconfuse.normalization import Method, MethodName, Normalized, normalize
 
-__all__ = ["GeometricConfusion", "geometric_confusion", "geometric_confusions"]
+__all__ = ["WEIGHTINGS", "geometric_confusion", "geometric_confusions"]
 
-Weighting: TypeAlias = Literal["row", "col", "all", "bi", "true", "pred"]
 ProjectionChoice: TypeAlias = Projection | Literal["pca"] | None
-WEIGHTINGS = ("row", "col", "all", "bi")
-
-
-@dataclass(frozen=True, eq=False)
-class Binning:
-    """Where each sample went: its cell and its two classes, as positions in ``labels``."""
-
-    cells: IntArray
-    true: IntArray
-    pred: IntArray
-    counts: CellCounts
-    grid: Grid
-    projection: Projection | None
-
-    def __post_init__(self) -> None:
-        for array in (self.cells, self.true, self.pred):
-            read_only(array)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what projection and grid had to handle."""
-        return (() if self.projection is None else self.projection.notes) + self.grid.notes
-
-
-@dataclass(frozen=True, eq=False)
-class GeometricConfusion:
-    r"""How much the clusters of labels and of predictions overlap, under one weighting.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_classes, n_classes), or csr_array where the classes are many
-        The overlap of label cluster i (row) and prediction cluster j (column):
-        :math:`r \sum_v \min(H_i(v), \hat H_j(v))`.
-    cell_volume : float
-        The volume r of a grid cell.
-    label_volumes, prediction_volumes : ndarray of shape (n_classes,)
-        The volume of each cluster's weighted histogram.
-    n_cells : int
-        How many cells hold points.
-    labels : tuple
-        Class names, in matrix order.
-    weighting : str
-        The normalization whose weights were used.
-    normalized : Normalized
-        Its diagonals: a point weighs ``left[true] * right[pred]``.
-    grid : Grid
-        Lower corner, cell sides and number of bins a dimension.
-    projection : Projection or None
-        The principal components, with the variance that they explain; None where the coordinates
-        were used as given.
-    binning : Binning or None
-        The cell of each sample; None where the points stayed in an engine.
-    notes : tuple of str
-        What had to be handled: fewer components than asked for, constant dimensions.
-
-    Notes
-    -----
-    Lemma 2 of the paper: the volume of a cluster is r times the sum of its points' weights. So with
-    ``"row"`` weights every label cluster has volume r, with ``"col"`` weights every
-    prediction cluster, with ``"bi"`` weights both (up to epsilon). ``matrix / cell_volume`` is on
-    the scale of the normalized confusion matrix.
-    """
-
-    matrix: FloatArray | scipy.sparse.csr_array
-    cell_volume: float
-    label_volumes: FloatArray
-    prediction_volumes: FloatArray
-    n_cells: int
-    labels: tuple[object, ...]
-    weighting: str
-    normalized: Normalized
-    grid: Grid
-    projection: Projection | None = None
-    binning: Binning | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        values = self.matrix.data if scipy.sparse.issparse(self.matrix) else self.matrix
-        for array in (values, self.label_volumes, self.prediction_volumes):
-            read_only(np.asarray(array))
+WEIGHTINGS: tuple[Method, ...] = ("row", "col", "all", "bi")
 
 
 def geometric_confusion(
@@ -115,7 +34,7 @@ def geometric_confusion(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
     *,
-    weighting: Weighting | Normalized = "bi",
+    weighting: MethodName | Normalized = "bi",
     n_components: int = 10,
     epsilon: float | None = None,
     labels: Iterable[object] | None = None,
@@ -137,7 +56,7 @@ def geometric_confusion(
     n_components : int
         How many principal components span the grid.
     epsilon : float, optional
-        Added to every count before normalizing, as in `normalize`.
+        Added to every count for the ``"bi"`` weights, as in `normalize`; the others need none.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
     projection : {"pca", None} or Projection
@@ -190,10 +109,10 @@ def geometric_confusion(
         if epsilon is not None:
             message = f"`epsilon` must be None where `weighting` is Normalized, got {epsilon!r}."
             raise InputError(message, hint="give epsilon to `normalize` instead.")
-        normalized = _check_weights(weighting, binning)
+        normalized = weighting
     else:
         normalized = _weigh(cm, weighting, epsilon)
-    return _confusions(binning, {normalized.method: normalized})[normalized.method]
+    return confusions_of(binning, {normalized.method: normalized})[normalized.method]
 
 
 def geometric_confusions(
@@ -218,7 +137,7 @@ def geometric_confusions(
     n_components : int
         How many principal components span the grid.
     epsilon : float, optional
-        Added to every count before normalizing, as in `normalize`.
+        Added to every count for the ``"bi"`` weights, as in `normalize`; the others need none.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
     projection : {"pca", None} or Projection
@@ -242,7 +161,7 @@ def geometric_confusions(
     [1.0, 1.0]
     """
     binning, cm = _bin(embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor))
-    return _confusions(binning, {name: _weigh(cm, name, epsilon) for name in WEIGHTINGS})
+    return confusions_of(binning, {name: _weigh(cm, name, epsilon) for name in WEIGHTINGS})
 
 
 def _class_order(labels: Iterable[object] | None, weighting: object) -> Iterable[object] | None:
@@ -278,12 +197,12 @@ def _bin(
     counts = CellCounts.of(cells, n_cells, true, pred, cm.n_classes)
     binning = Binning(cells, true, pred, counts, grid, fitted)
     for note in binning.notes:
-        warnings.warn(note, GeometryWarning, stacklevel=4)
+        warnings.warn(note, GeometryWarning, stacklevel=3)
     return binning, cm
 
 
 def _fit(
-    points: npt.NDArray[np.generic], projection: ProjectionChoice, n_components: int
+    points: npt.NDArray[np.generic], projection: object, n_components: int
 ) -> Projection | None:
     if projection is None or isinstance(projection, Projection):
         return projection
@@ -293,50 +212,8 @@ def _fit(
     return fit_projection(points, n_components)
 
 
-def _weigh(cm: ConfusionMatrix, method: str, epsilon: float | None) -> Normalized:
+def _weigh(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> Normalized:
     with warnings.catch_warnings():
         # A class that never occurs has no points, so its undefined weight is never used here.
         warnings.simplefilter("ignore", UndefinedCellsWarning)
-        return normalize(cm, method, epsilon=epsilon)
-
-
-def _check_weights(normalized: Normalized, binning: Binning) -> Normalized:
-    counts = binning.counts
-    weights = normalized.left[counts.true] * normalized.right[counts.pred]
-    bad = ~np.isfinite(weights)
-    if bad.any():
-        first = int(bad.argmax())
-        pair = (normalized.labels[counts.true[first]], normalized.labels[counts.pred[first]])
-        message = (
-            "`weighting` must have a finite weight for every pair of classes that occurs, "
-            f"got none for true {pair[0]!r}, predicted {pair[1]!r}."
-        )
-        raise InputError(message, hint="normalize with an epsilon above 0.")
-    return normalized
-
-
-def _confusions(
-    binning: Binning, weightings: Mapping[str, Normalized]
-) -> dict[str, GeometricConfusion]:
-    """Return one Geometric Confusion Matrix a weighting, from shared counts."""
-    counts, volume = binning.counts, binning.grid.cell_volume
-    amounts = {name: counts.weighted(item.left, item.right) for name, item in weightings.items()}
-    sparse = any(item.source.is_sparse for item in weightings.values())
-    overlaps = minimum_overlaps(counts, list(amounts.values()), sparse=sparse)
-    results = {}
-    for (name, item), overlap in zip(weightings.items(), overlaps, strict=True):
-        results[name] = GeometricConfusion(
-            matrix=overlap * volume,
-            cell_volume=volume,
-            label_volumes=volume * counts.label_table.totals(amounts[name]),
-            prediction_volumes=volume * counts.prediction_table.totals(amounts[name]),
-            n_cells=counts.n_cells,
-            labels=item.labels,
-            weighting=name,
-            normalized=item,
-            grid=binning.grid,
-            projection=binning.projection,
-            binning=binning,
-            notes=binning.notes,
-        )
-    return results
+        return normalize(cm, method, epsilon=epsilon if method == "bi" else None)

@@ -6,6 +6,7 @@ Only cells that hold points exist here, numbered from zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,22 +76,26 @@ class Grid:
         """Return the volume of one cell, the paper's r: the product of its sides."""
         return float(np.prod(self.widths))
 
-    def positions(self, points: FloatArray) -> IntArray:
-        """Return the cell of each point as one bin number a dimension."""
-        steps = np.floor((points[:, self.dimensions] - self.origin) / self.widths)
-        # The upper edge belongs to the last cell.
-        return np.clip(steps, 0, self.bins - 1).astype(np.int64)
+    def positions(self, points: FloatArray) -> Iterator[IntArray]:
+        """Yield, for each dimension of the grid, the bin of each point along it."""
+        for index, dimension in enumerate(self.dimensions):
+            steps = points[:, dimension] - self.origin[index]
+            steps /= self.widths[index]
+            np.floor(steps, out=steps)
+            # The upper edge belongs to the last cell.
+            np.clip(steps, 0, self.bins[index] - 1, out=steps)
+            yield steps.astype(np.int64)
 
     def cells(self, points: FloatArray) -> tuple[IntArray, int]:
         """Return the cell of each point, numbered from 0, and how many cells hold points."""
-        codes, count = np.zeros(len(points), dtype=np.int64), 1
-        positions = self.positions(points)
-        for column, bins in zip(positions.T, self.bins.tolist(), strict=True):
-            if count * bins > _CODE_LIMIT:
+        codes, limit = np.zeros(len(points), dtype=np.int64), 1
+        for column, bins in zip(self.positions(points), self.bins.tolist(), strict=True):
+            if limit * bins > _CODE_LIMIT:
                 # Renumbering what is there keeps the product of all bins out of 64 bits.
-                codes, count = compact_codes(codes)
-            codes = codes * bins + column
-            count *= bins
+                codes, limit = compact_codes(codes)
+            codes *= bins
+            codes += column
+            limit *= bins
         return compact_codes(codes)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from deconfuse.geometry.grid import IntArray, compact_codes
@@ -50,11 +51,13 @@ class ClusterTable:
 
     def heights(self, amounts: FloatArray) -> FloatArray:
         """Return the height of each bar: amounts of the rows of the counts, added up."""
-        return np.bincount(self.entry, weights=amounts, minlength=len(self.cell))
+        sums = np.bincount(self.entry, weights=amounts, minlength=len(self.cell))
+        return sums.astype(np.float64, copy=False)
 
     def totals(self, amounts: FloatArray) -> FloatArray:
         """Return the heights of all bars of each class, added up."""
-        return np.bincount(self.group, weights=self.heights(amounts), minlength=self.n_classes)
+        sums = np.bincount(self.group, weights=self.heights(amounts), minlength=self.n_classes)
+        return sums.astype(np.float64, copy=False)
 
     @property
     def sizes(self) -> IntArray:
@@ -106,9 +109,11 @@ class CellCounts:
         """Return how many minima one overlap matrix takes."""
         return int((self.label_table.sizes * self.prediction_table.sizes).sum())
 
-    def weighted(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the weight of each row of the counts: its points times left times right."""
-        return self.count * left[self.true] * right[self.pred]
+    @cached_property
+    def pairs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the distinct (true, pred) pairs, and which of them each row of the counts is."""
+        present, index = np.unique(self.true * self.n_classes + self.pred, return_inverse=True)
+        return present // self.n_classes, present % self.n_classes, index
 
 
 def minimum_overlaps(
@@ -139,17 +144,17 @@ def minimum_overlaps(
         minima = np.minimum(label_heights[:, left], prediction_heights[:, right])
         sums.add(labels.group[left], predictions.group[right], minima)
     for cell in np.flatnonzero(is_large):
-        left = slice(labels.offsets[cell], labels.offsets[cell + 1])
-        right = slice(predictions.offsets[cell], predictions.offsets[cell + 1])
-        minima = np.minimum(label_heights[:, left, None], prediction_heights[:, None, right])
-        sums.add_block(labels.group[left], predictions.group[right], minima)
+        rows = slice(labels.offsets[cell], labels.offsets[cell + 1])
+        columns = slice(predictions.offsets[cell], predictions.offsets[cell + 1])
+        minima = np.minimum(label_heights[:, rows, None], prediction_heights[:, None, columns])
+        sums.add_block(labels.group[rows], predictions.group[columns], minima)
     return sums.finish(len(amounts))
 
 
 def _pair_chunks(
     labels: ClusterTable,
     predictions: ClusterTable,
-    is_large: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    is_large: npt.NDArray[np.bool_],
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield, in bounded chunks, the entries of both tables that share a (not large) cell."""
     partners = np.where(is_large, 0, predictions.sizes)[labels.cell]

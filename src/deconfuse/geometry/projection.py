@@ -146,7 +146,8 @@ class Projection:
                 f"got an array of shape {points.shape}."
             )
             raise InputError(message, hint="project embeddings of the layer it was fitted on.")
-        projected = np.empty((points.shape[0], self.n_components))
+        # Columns lie together because the grid reads them one dimension at a time.
+        projected = np.empty((points.shape[0], self.n_components), order="F")
         for rows, block in row_blocks(points):
             projected[rows] = (block - self.mean) @ self.axes
         return projected
