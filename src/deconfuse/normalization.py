@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,9 @@ def normalize(
     matrix : ConfusionMatrix, array-like or sparse array of shape (n_classes, n_classes)
         Counts, true classes on rows, predicted classes on columns.
     method : {"row", "col", "all", "bi"}
-        ``"row"`` (or ``"true"``) makes every row sum to one, as on a balanced test set; ``"col"`` (or
-        ``"pred"``) every column, as for balanced predictions; ``"all"`` the whole matrix; ``"bi"``
-        every row and every column at once, which leaves only how alike the classes are.
+        ``"row"`` (or ``"true"``) makes every row sum to one, as on a balanced test set; ``"col"``
+        (or ``"pred"``) every column, as for balanced predictions; ``"all"`` the whole matrix;
+        ``"bi"`` every row and every column at once, which leaves how alike the classes are.
     epsilon : float, optional
         Added to every cell first. By default ``1 / n_classes`` for ``"bi"`` (one imaginary sample
         spread over each row) and 0 for the others, which need none.
@@ -77,11 +77,7 @@ def normalize(
            [0.25, 0.75]])
     """
     cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
-    kind = _ALIASES.get(method, method)
-    if kind not in get_args(Method):
-        raise InputError(
-            f'`method` must be "row", "col", "all" or "bi" (or "true", "pred"), got {method!r}.'
-        )
+    kind = _check_method(method)
     added = _check_epsilon(epsilon, kind, cm.n_classes)
     if kind == "bi":
         return _normalize_bi(cm, added, throw)
@@ -288,7 +284,7 @@ class Normalized:
         import pandas as pd
 
         matrix = self.matrix
-        dense = matrix.toarray() if sparse.issparse(matrix) else np.array(matrix)
+        dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
         index = pd.Index(self.labels, name="true")
         return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
 
@@ -303,15 +299,17 @@ class Normalized:
         return np.asarray(values)
 
     def _dense(self) -> FloatArray:
-        refuse_if_too_large((self.n_classes, self.n_classes), f"The {self.method}-normalized matrix")
+        shape = (self.n_classes, self.n_classes)
+        refuse_if_too_large(shape, f"The {self.method}-normalized matrix")
         counts = self.source.counts
-        dense = counts.toarray() if sparse.issparse(counts) else counts
+        dense = counts if isinstance(counts, np.ndarray) else counts.toarray()
         result: FloatArray = (dense + self.epsilon) * self.left[:, None] * self.right
         result.flags.writeable = False
         return result
 
     def __repr__(self) -> str:
-        text = f"<Normalized {self.method!r} of {self.n_classes:,} classes, epsilon {self.epsilon:.3g}"
+        text = f"<Normalized {self.method!r} of {self.n_classes:,} classes"
+        text += f", epsilon {self.epsilon:.3g}"
         if self.scaling is not None:
             text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
         return text + ">"
@@ -351,6 +349,16 @@ def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableErr
         f"The matrix must have a bi-normalization with epsilon {solution.epsilon:g}, but {reason}.",
         solution=solution,
         hint="leave `epsilon` at its default, or give a positive one; or merge these classes.",
+    )
+
+
+def _check_method(method: str) -> Method:
+    kind = _ALIASES.get(method, method)
+    for known in get_args(Method):
+        if kind == known:
+            return cast(Method, known)
+    raise InputError(
+        f'`method` must be "row", "col", "all" or "bi" (or "true", "pred"), got {method!r}.'
     )
 
 

@@ -6,6 +6,7 @@ Kept as the reference that the faster solvers are measured against.
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from deconfuse.scaling.problem import FloatArray, ScalingProblem
 
@@ -65,7 +66,7 @@ class _SparseTable:
     """The same Q as sparse counts plus a rank-one part, so that epsilon is never written out."""
 
     def __init__(self, problem: ScalingProblem) -> None:
-        self.counts = problem.matrix.copy()
+        self.counts = sparse.csr_array(problem.matrix, copy=True)
         self.entry_rows = np.repeat(np.arange(problem.shape[0]), np.diff(self.counts.indptr))
         self.epsilon_rows = np.full(problem.shape[0], problem.epsilon)
         self.epsilon_columns = np.ones(problem.shape[1])

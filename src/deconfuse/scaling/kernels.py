@@ -1,7 +1,7 @@
 """The scaled matrix as an operator: the same few products, dense or sparse plus rank one.
 
-Solvers hold one of these as their state. It starts as the problem's matrix, absorbs every factor it is
-multiplied by, and remembers their logarithms.
+Solvers hold one of these as their state. It starts as the problem's matrix, absorbs every factor it
+is multiplied by, and remembers their logarithms.
 """
 
 from __future__ import annotations

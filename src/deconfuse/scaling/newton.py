@@ -6,8 +6,8 @@ With the column factors eliminated by a column step, scaling is the minimization
 
 whose gradient is the gap of the row sums and whose Hessian, with P the matrix scaled so far, is
 :math:`\mathrm{diag}(P 1) - P\,\mathrm{diag}(1/v)\,P^\top`: the Laplacian of a weighted graph on the
-rows. Plain sweeps crawl where that graph has weak links, as for every accurate classifier; Newton does
-not. Near relatives: Knight and Ruiz (2013) and the semi-dual methods of optimal transport.
+rows. Plain sweeps crawl where that graph has weak links, as for every accurate classifier; Newton
+does not. Near relatives: Knight and Ruiz (2013), and semi-dual methods of optimal transport.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def newton_direct(
         best_gap = np.minimum(gap, best_gap)
         if (since_best > 4 * _STALL_STEPS).any():
             break
-        direction = _newton_direction(active, gradient, columns, bool((since_best > _STALL_STEPS).any()))
+        direction = _newton_direction(
+            active, gradient, columns, bool((since_best > _STALL_STEPS).any())
+        )
         length = step_length(active, direction, gradient, rows, columns)
         change = length[:, None] * direction
         active *= np.exp(change)[:, :, None]
@@ -143,8 +145,8 @@ def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
 def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> FloatArray:
     """Solve a Laplacian system by the elimination of Grassmann, Taksar and Heyman.
 
-    Every pivot is a sum of non-negative links, never a difference, so that a link of 1e-30 between two
-    blocks is resolved as well as one of 1.
+    Every pivot is a sum of non-negative links, never a difference, so that a link of 1e-30 between
+    two blocks is resolved as well as one of 1.
     """
     links = links.copy()
     right_side = right_side.copy()
@@ -164,5 +166,3 @@ def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> Flo
         solution[:, k] = (right_side[:, k] + known) / pivots[:, k]
     centred: FloatArray = solution - solution.mean(axis=-1, keepdims=True)
     return centred
-
-

@@ -39,8 +39,8 @@ def newton_krylov(
 ) -> KrylovRun:
     """Scale a kernel whose columns already meet their targets.
 
-    ``max_products`` bounds the conjugate-gradient iterations of all steps together; a caller that has
-    a direct solver at hand gives the number that a direct solve would cost.
+    ``max_products`` bounds the conjugate-gradient iterations of all steps together; a caller that
+    has a direct solver at hand gives the number that a direct solve would cost.
     """
     best_gap = np.inf
     since_best = 0

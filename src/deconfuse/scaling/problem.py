@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +14,10 @@ from scipy import sparse
 
 from deconfuse.errors import InputError
 
-__all__ = ["FloatArray", "Matrix", "ScalingProblem", "refuse_if_too_large"]
+__all__ = ["FloatArray", "Matrix", "ScalingProblem", "drop_cells", "refuse_if_too_large"]
 
 FloatArray = NDArray[np.float64]
-Matrix = FloatArray | sparse.csr_array
+Matrix: TypeAlias = FloatArray | sparse.csr_array
 
 # Rounding alone moves each margin by a few units in the last place; asking for less cannot be met.
 _ROUNDING_UNITS = 16.0
@@ -79,10 +80,9 @@ class ScalingProblem:
     def spans_many_decades(self) -> bool:
         """Whether products of factors and entries could leave the floating-point range."""
         low, high = self.smallest_and_largest
-        if low == 0.0 and isinstance(self.matrix, np.ndarray):
-            low = float(np.min(self.positive, where=self.positive > 0, initial=high))
-        elif low == 0.0:
-            stored = self.matrix.data
+        if low == 0.0:
+            is_dense = isinstance(self.matrix, np.ndarray)
+            stored = self.positive if is_dense else np.asarray(self.matrix.data)
             low = float(np.min(stored, where=stored > 0, initial=high))
         return bool(high > 1e100 or low < 1e-100)
 
@@ -112,9 +112,7 @@ class ScalingProblem:
         np.add.at(dense, (coo.row, coo.col), np.exp(logs))
         return dense
 
-    def margins(
-        self, log_left: FloatArray, log_right: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def margins(self, log_left: FloatArray, log_right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return row and column sums of the scaled matrix, without building a large one."""
         if isinstance(self.matrix, np.ndarray):
             scaled = _scale_dense(self, log_left, log_right)
@@ -129,8 +127,8 @@ class ScalingProblem:
             rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
             columns = self.matrix.indices
             cells = np.exp(np.log(self.matrix.data) + log_left[rows] + log_right[columns])
-            row_sums = np.bincount(rows, cells, self.shape[0])
-            column_sums = np.bincount(columns, cells, self.shape[1])
+            row_sums = np.bincount(rows, cells, self.shape[0]).astype(np.float64)
+            column_sums = np.bincount(columns, cells, self.shape[1]).astype(np.float64)
             if self.epsilon:
                 log_epsilon = np.log(self.epsilon)
                 row_sums += np.exp(log_left + log_epsilon + _log_sum(log_right))
@@ -183,8 +181,17 @@ def refuse_if_too_large(shape: Sequence[int], what: str) -> None:
     if needed > _memory_size() // 2:
         size = "x".join(f"{n:,}" for n in shape)
         message = f"{what} would be dense, {size}, and take {_human_bytes(needed)} of memory."
-        hint = "ask for single cells, rows, columns or the top cells instead (`cell`, `row`, `column`, `top`)."
+        hint = "ask for cells, rows, columns or the largest cells (`cell`, `row`, `column`, `top`)."
         raise InputError(message, hint=hint)
+
+
+def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_array:
+    """Return a sparse matrix without the given (row, column) cells."""
+    ones = np.ones(len(cells))
+    gone = sparse.csr_array((ones, (cells[:, 0], cells[:, 1])), shape=matrix.shape)
+    kept = sparse.csr_array(matrix - matrix.multiply(gone))
+    kept.eliminate_zeros()
+    return kept
 
 
 def _scale_dense(
@@ -258,8 +265,10 @@ def _check_margin(given: ArrayLike | None, size: int, default: float, name: str)
     except (TypeError, ValueError) as error:
         raise InputError(f"`{name}` must be numbers, got {type(given).__name__}.") from error
     if target.shape != (size,):
-        message = f"`{name}` must have one target for each of the {size} {name}, got shape {target.shape}."
-        raise InputError(message)
+        raise InputError(
+            f"`{name}` must have one target for each of the {size} {name}, "
+            f"got shape {target.shape}."
+        )
     bad = ~(np.isfinite(target) & (target > 0))
     if bad.any():
         place = int(np.flatnonzero(bad)[0])

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse.errors import NotScalableError
-
-if TYPE_CHECKING:
-    from deconfuse.scaling.problem import ScalingProblem
+from deconfuse.scaling.problem import ScalingProblem, drop_cells
 
 __all__ = ["Scaling", "ScalingStatus"]
 
@@ -137,14 +135,13 @@ class Scaling:
             When a dense matrix of this size would not fit into memory.
         """
         scaled = self.problem.scaled_matrix(self.log_left, self.log_right)
-        if self.vanishing.size:
-            if sparse.issparse(scaled):
-                scaled = scaled.tolil()
-            scaled[self.vanishing[:, 0], self.vanishing[:, 1]] = 0.0
-            if sparse.issparse(scaled):
-                scaled = sparse.csr_array(scaled)
-                scaled.eliminate_zeros()
-        return scaled if sparse.issparse(scaled) else _read_only(scaled)
+        gone = self.vanishing
+        if isinstance(scaled, np.ndarray):
+            scaled[gone[:, 0], gone[:, 1]] = 0.0
+            return _read_only(scaled)
+        if gone.size:
+            scaled = drop_cells(scaled, gone)
+        return scaled
 
     def explain(self) -> str:
         """Return one or two sentences on how the scaling ended and which cells are to blame."""
@@ -163,9 +160,7 @@ class Scaling:
     def raise_if_failed(self) -> None:
         """Raise `NotScalableError` with this result attached unless it converged."""
         if not self.converged:
-            raise NotScalableError(
-                self.explain(), solution=self, hint=_HINTS[self.status]
-            )
+            raise NotScalableError(self.explain(), solution=self, hint=_HINTS[self.status])
 
     def _explain_blocking(self) -> str:
         rows, columns = self.blocking_rows.tolist(), self.blocking_columns.tolist()
@@ -194,7 +189,7 @@ def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return array
 
 
-def _some(items: list[object], most: int = 5) -> str:
+def _some(items: Sequence[object], most: int = 5) -> str:
     """Join up to five items, and say how many more there are."""
     shown = ", ".join(str(item) for item in items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

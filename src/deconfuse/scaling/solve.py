@@ -13,7 +13,7 @@ from deconfuse.scaling.ipf import ipf
 from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
 from deconfuse.scaling.newton import newton_direct
 from deconfuse.scaling.newton_krylov import newton_krylov
-from deconfuse.scaling.problem import FloatArray, ScalingProblem
+from deconfuse.scaling.problem import FloatArray, ScalingProblem, drop_cells
 from deconfuse.scaling.ras import ras
 from deconfuse.scaling.solution import Scaling, ScalingStatus
 from deconfuse.scaling.support import Support, find_support
@@ -45,25 +45,25 @@ def scale(
 ) -> Scaling:
     r"""Scale the rows and columns of a non-negative matrix so that its margins meet their targets.
 
-    Finds positive factors with ``left[i] * (matrix[i, j] + epsilon) * right[j]`` having the row sums
-    ``rows`` and the column sums ``columns``. The result is the closest matrix with these margins in
-    Kullback-Leibler divergence.
+    Finds positive factors such that ``left[i] * (matrix[i, j] + epsilon) * right[j]`` has the row
+    sums ``rows`` and the column sums ``columns``. The result is the closest matrix with these
+    margins in Kullback-Leibler divergence.
 
     Parameters
     ----------
     matrix : array-like of shape (n_rows, n_columns) or (n_matrices, n_rows, n_columns), or sparse
         Non-negative entries. A stack is scaled all at once. It is never written to.
     rows, columns : array-like, optional
-        Positive target margins of equal total. Rows default to ones; columns share the total evenly.
+        Positive target margins of equal total. Rows default to ones; columns share the total.
     solver : {"auto", "newton", "ipf", "ras"}
         ``"ipf"`` and ``"ras"`` are Algorithms 1 and 2 of the paper; ``"newton"`` is second order;
         ``"auto"`` picks what is fastest for the problem and reports it in ``Scaling.solver``.
     epsilon : float
         Added to every cell. It stays a rank-one part of a sparse matrix.
     tolerance : float
-        Largest residual, the L1 distance of both margins to their targets, added. Where the margins'
-        total is so large that rounding alone exceeds it, 16 units of rounding of the total are
-        allowed instead; ``Scaling.problem.tolerance`` is what was used.
+        Largest residual, the L1 distance of both margins to their targets, added. Where the total
+        of the margins is so large that rounding alone exceeds it, 16 units of rounding of the total
+        are allowed instead; ``Scaling.problem.tolerance`` is what was used.
     max_iterations : int, optional
         Half steps of ``"ipf"`` and ``"ras"`` (default 200,000), Newton steps otherwise (500).
     throw : bool
@@ -82,9 +82,10 @@ def scale(
 
     Notes
     -----
-    With ``epsilon=0`` the zeros decide, before any iteration, whether the margins can be met exactly
-    (total support), only in the limit, or not at all. In the limit-only case the default solvers return
-    the limit itself: the factors hold on the cells that stay, and ``vanishing`` lists the others.
+    With ``epsilon=0`` the zeros decide, before any iteration, whether the margins can be met
+    exactly (total support), only in the limit, or not at all. In the limit-only case ``"auto"`` and
+    ``"newton"`` return the limit itself: the factors hold on the cells that stay, and ``vanishing``
+    lists the others.
 
     References
     ----------
@@ -137,9 +138,8 @@ def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None) -> Sca
     vanishing = support.vanishing if support is not None else np.empty((0, 2), dtype=np.intp)
     status = _status(float(residuals[0]), problem.tolerance, log_left, log_right)
     if vanishing.size:
+        # Algorithms 1 and 2 only approach the limit, so a small residual proves nothing here.
         status = ScalingStatus.LIMIT_ONLY
-        # Algorithms 1 and 2 iterate towards the limit; their matrix still shows every cell.
-        vanishing = vanishing if solver not in ("ipf", "ras") else vanishing
     return Scaling(
         problem, log_left, log_right, iterations, name, (status,), residuals, vanishing=vanishing
     )
@@ -159,7 +159,11 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None) -> S
     right = problem.columns / scaled.sum(axis=1)
     scaled *= right[:, None, :]
     log_left, log_right, steps = newton_direct(
-        scaled, problem.rows, problem.columns, 0.5 * problem.tolerance, most or _DEFAULT_NEWTON_STEPS
+        scaled,
+        problem.rows,
+        problem.columns,
+        0.5 * problem.tolerance,
+        most or _DEFAULT_NEWTON_STEPS,
     )
     log_left += np.log(left)
     log_right += np.log(right)
@@ -214,7 +218,9 @@ def _run(
     goal = 0.5 * problem.tolerance
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         affordable = _affordable_sweeps(size) if solver == "auto" else float(_WARM_UP_SWEEPS)
-        swept = sweep(kernel, problem.rows, problem.columns, problem.tolerance, affordable=affordable)
+        swept = sweep(
+            kernel, problem.rows, problem.columns, problem.tolerance, affordable=affordable
+        )
         iterations, name = swept.count, "ras"
         if swept.residual > goal:
             steps, name = _newton(kernel, problem, goal, most or _DEFAULT_NEWTON_STEPS)
@@ -226,17 +232,15 @@ def _run(
 
 
 def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> tuple[int, str]:
-    """Run Newton by the cheaper of a direct solve and conjugate gradients, or one, then the other."""
+    """Run Newton by conjugate gradients, by a direct solve, or by the second after the first."""
     size = problem.shape[0]
     rows, columns = problem.rows, problem.columns
     is_direct = isinstance(kernel, DenseKernel) and size <= _LARGEST_DIRECT_SIZE
     steps = 0
     if not is_direct or size > _DIRECT_SIZE:
-        # A direct solve costs about as much as this many products; beyond them, it is the better buy.
+        # A direct solve costs about as much as this many products; beyond them it is cheaper.
         budget = max(20, size // 12) if is_direct else None
-        run = newton_krylov(
-            kernel, rows, columns, goal, max_steps=most, max_products=budget
-        )
+        run = newton_krylov(kernel, rows, columns, goal, max_steps=most, max_products=budget)
         steps = run.steps
         if not (run.gave_up and is_direct):
             return steps, "newton-cg"
@@ -268,11 +272,7 @@ def _without(problem: ScalingProblem, support: Support) -> ScalingProblem:
     if isinstance(kept, np.ndarray):
         kept[cells[:, 0], cells[:, 1]] = 0.0
     else:
-        gone = sparse.csr_array(
-            (np.ones(len(cells)), (cells[:, 0], cells[:, 1])), shape=problem.shape
-        )
-        kept = sparse.csr_array(kept - kept.multiply(gone))
-        kept.eliminate_zeros()
+        kept = drop_cells(kept, cells)
     return ScalingProblem(kept, 0.0, problem.rows, problem.columns, problem.tolerance)
 
 

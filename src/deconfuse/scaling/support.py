@@ -1,10 +1,10 @@
 """What the zeros of a matrix allow, decided before any iteration and at sparse cost.
 
-A non-negative matrix can be scaled to margins exactly when some table with those margins is positive
-just where the matrix is (*total support*). With *support* only, the margins are met in the limit and
-some cells vanish. Otherwise the margins are impossible. For equal margins of a square matrix this
-is bipartite matching and the Dulmage-Mendelsohn decomposition; for other margins a flow takes the
-place of the matching.
+A non-negative matrix can be scaled to margins exactly when some table with those margins is
+positive just where the matrix is (*total support*). With *support* only, the margins are met in the
+limit and some cells vanish. Otherwise the margins are impossible. For equal margins of a square
+matrix this is bipartite matching and the Dulmage-Mendelsohn decomposition; for other margins a flow
+takes the place of the matching.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _feasible(vanishing: IndexArray) -> Support:
     return Support(True, vanishing, nothing, nothing)
 
 
-def _match(pattern: sparse.csr_array, entry_rows: IndexArray) -> tuple[NDArray[np.bool_], IndexArray]:
+def _match(
+    pattern: sparse.csr_array, entry_rows: IndexArray
+) -> tuple[NDArray[np.bool_], IndexArray]:
     """Return which entries a maximum matching uses, and the rows it leaves out."""
     matched = csgraph.maximum_bipartite_matching(pattern, perm_type="column")
     return pattern.indices == matched[entry_rows], np.flatnonzero(matched < 0)

@@ -34,8 +34,8 @@ def sweep(
 ) -> Sweeps:
     """Sweep while the sweeps left, at the rate seen, are fewer than ``affordable``.
 
-    The product that starts a sweep also gives the residual of the one before, so that a sweep costs two
-    products where Algorithm 2 costs four. The factors are absorbed into the kernel at the end.
+    The product that starts a sweep also gives the residual of the one before, so that a sweep costs
+    two products where Algorithm 2 costs four. The factors are absorbed into the kernel at the end.
     """
     right = np.ones(columns.shape)
     row_sums = kernel.times(right)
