@@ -1,0 +1,265 @@
+"""From records to numbers: how close each normalization comes to each target, over seeds.
+
+Everything here is computed from records alone. A *score* is one number of one run; scores of the
+same question over seeds make a :class:`Sample`, with a bootstrap interval of its mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deconfuse as dc
+from deconfuse.experiments.config import ALPHAS, Sampling
+from deconfuse.experiments.records import Record
+
+__all__ = [
+    "METHODS",
+    "METRICS",
+    "Question",
+    "Sample",
+    "Scores",
+    "normalizations",
+    "off_diagonal_overlap",
+    "score_records",
+    "slope",
+    "to_csv",
+]
+
+Method = Literal["bi", "row", "col", "all"]
+
+#: The four normalizations, in the order of the paper's legends.
+METHODS: tuple[Method, ...] = ("bi", "row", "col", "all")
+
+#: How two matrices are compared: name to function of (target, estimate).
+METRICS: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], float]]
+
+_RESAMPLES = 10_000
+Matrix = NDArray[np.float64]
+
+
+class Question(NamedTuple):
+    """What a score answers: at one dataset and level, how does a method compare to a target?"""
+
+    dataset: str
+    alpha: float
+    target: str
+    method: str
+    metric: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One number a seed, and what they say about the mean."""
+
+    values: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """How many seeds."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return float(self.values.mean())
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the percentile bootstrap interval of the mean; NaN for fewer than two seeds.
+
+        The resampling is seeded, so equal records give equal text.
+        """
+        if self.n < 2:
+            return (np.nan, np.nan)
+        rng = np.random.default_rng(20_240_601)
+        picks = rng.integers(self.n, size=(_RESAMPLES, self.n))
+        means = self.values[picks].mean(axis=1)
+        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+
+class Scores:
+    """All scores of a set of records, by question and seed.
+
+    Parameters
+    ----------
+    values : mapping of Question to mapping of int to float
+        The score of each seed.
+    """
+
+    def __init__(self, values: Mapping[Question, Mapping[int, float]]) -> None:
+        self.values = values
+
+    def questions(self) -> list[Question]:
+        """Return every question there is a score for."""
+        return list(self.values)
+
+    def datasets(self) -> list[str]:
+        """Return the datasets, in the paper's order where they are the paper's."""
+        return list(dict.fromkeys(question.dataset for question in self.values))
+
+    def alphas(self, dataset: str) -> list[float]:
+        """Return the levels of a dataset, from least to most heterogeneous."""
+        return sorted({q.alpha for q in self.values if q.dataset == dataset}, reverse=True)
+
+    def sample(self, question: Question) -> Sample | None:
+        """Return the scores of a question, or None when there are none."""
+        by_seed = self.values.get(question)
+        return None if not by_seed else Sample(np.array(list(by_seed.values())))
+
+    def difference(self, one: Question, other: Question) -> Sample | None:
+        """Return one question's scores minus another's, seed by seed."""
+        first, second = self.values.get(one, {}), self.values.get(other, {})
+        shared = sorted(first.keys() & second.keys())
+        if not shared:
+            return None
+        return Sample(np.array([first[seed] - second[seed] for seed in shared]))
+
+
+def off_diagonal_overlap(a: Matrix, b: Matrix) -> float:
+    """Return the Overlap of two matrices with their diagonals taken out.
+
+    NaN when a matrix has nothing off its diagonal.
+
+    Examples
+    --------
+    >>> off_diagonal_overlap(np.array([[9.0, 1], [1, 9]]), np.array([[1.0, 2], [2, 1]]))
+    1.0
+    """
+    keep = ~np.eye(len(a), dtype=bool)
+    first, second = np.where(keep, a, 0.0), np.where(keep, b, 0.0)
+    if not (first.any() and second.any()):
+        return float("nan")
+    return dc.overlap(first, second)
+
+
+METRICS = {
+    "overlap": dc.overlap,
+    "off-diagonal overlap": off_diagonal_overlap,
+    "kl": dc.kl_divergence,
+}
+
+
+def score_records(
+    records: Iterable[Record],
+    *,
+    sampling: Sampling = "relative",
+    epsilon: float | None = None,
+    extra: Callable[[Record], Mapping[str, Matrix]] | None = None,
+) -> Scores:
+    """Compare every normalization of every record with every target.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Balanced and imbalanced runs together; a run whose balanced model is not among them has
+        no scores for the targets of Experiment 1.
+    sampling : {"relative", "budget"}
+        Which imbalanced runs.
+    epsilon : float, optional
+        Added to every count, for all methods; by default one over the number of classes.
+    extra : callable, optional
+        More estimates of a record, by name, to put beside the four normalizations.
+
+    Returns
+    -------
+    Scores
+        Targets are ``"balanced"`` (M1 as counted), ``"bi(balanced)"`` (M1 without its own
+        prediction bias), and ``"gcm row"``, ``"gcm col"``, ``"gcm all"``, ``"gcm bi"``.
+
+    Notes
+    -----
+    Experiment 2 has the Overlap only, as in the paper. In the divergence the target is
+    ``all(M1 + epsilon)``, so that no cell makes it infinite.
+    """
+    every = list(records)
+    balanced = {r.config.key: r for r in every if r.config.is_balanced}
+    values: dict[Question, dict[int, float]] = {}
+    for record in every:
+        config = record.config
+        if config.alpha is None or config.sampling != sampling:
+            continue
+        amount = 1.0 / len(record.classes) if epsilon is None else epsilon
+        estimates = normalizations(record.matrix, amount)
+        if extra is not None:
+            estimates |= extra(record)
+        targets = {f"gcm {name}": gcm for name, gcm in record.gcms.items()}
+        model_1 = balanced.get(config.balanced.key)
+        for target, method, metric, score in _compare(targets, estimates, ("overlap",)):
+            question = Question(config.dataset, config.alpha, target, method, metric)
+            values.setdefault(question, {})[config.seed] = score
+        if model_1 is None:
+            continue
+        truth = {
+            "balanced": model_1.matrix.astype(np.float64),
+            "bi(balanced)": normalizations(model_1.matrix, amount)["bi"],
+        }
+        for target, method, metric, score in _compare(truth, estimates, tuple(METRICS), amount):
+            question = Question(config.dataset, config.alpha, target, method, metric)
+            values.setdefault(question, {})[config.seed] = score
+    return Scores(values)
+
+
+def normalizations(counts: NDArray[np.int64], epsilon: float) -> dict[str, Matrix]:
+    """Return the four normalizations of one matrix, all with the same epsilon."""
+    return {name: dc.normalize(counts, name, epsilon=epsilon).matrix for name in METHODS}
+
+
+def _compare(
+    targets: Mapping[str, Matrix],
+    estimates: Mapping[str, Matrix],
+    metrics: Sequence[str],
+    epsilon: float = 0.0,
+) -> Iterable[tuple[str, str, str, float]]:
+    for target, truth in targets.items():
+        for method, estimate in estimates.items():
+            for metric in metrics:
+                reference = truth
+                if metric == "kl" and target == "balanced":
+                    reference = truth + epsilon
+                yield target, method, metric, METRICS[metric](reference, estimate)
+
+
+def slope(
+    scores: Scores, dataset: str, value: Callable[[float], Mapping[int, float]]
+) -> Sample | None:
+    """Return how much a number grows per step of heterogeneity, one slope a seed.
+
+    ``value`` gives, for a level, the number of each seed. Levels count as equally spaced, from
+    very low to extreme; only seeds with every level are used.
+    """
+    alphas = scores.alphas(dataset)
+    if len(alphas) < 2:
+        return None
+    levels = [value(alpha) for alpha in alphas]
+    seeds = sorted(set.intersection(*(set(level) for level in levels)))
+    if not seeds:
+        return None
+    heights = np.array([[level[seed] for seed in seeds] for level in levels])
+    steps = np.arange(len(alphas)) - (len(alphas) - 1) / 2
+    return Sample(steps @ heights / (steps @ steps))
+
+
+def to_csv(scores: Scores) -> str:
+    """Return every question with its mean, interval and number of seeds, as CSV."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*Question._fields, "mean", "low", "high", "n"])
+    order = {alpha: place for place, alpha in enumerate(ALPHAS)}
+    for question in sorted(
+        scores.questions(), key=lambda q: (q.dataset, q.target, q.metric, order.get(q.alpha, 99))
+    ):
+        sample = scores.sample(question)
+        if sample is not None:
+            low, high = sample.interval()
+            numbers = [f"{number:.6g}" for number in (sample.mean, low, high)]
+            writer.writerow(
+                [*question[:1], f"{question.alpha:g}", *question[2:], *numbers, sample.n]
+            )
+    return stream.getvalue()

@@ -1,0 +1,95 @@
+"""The arrays of trained runs: scores, embeddings and labels of the test set, kept on disk.
+
+They are too large to publish and cost hours to make, so they stay in the data folder; records
+are measured from them, and whatever is asked of a run later can be measured without training.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse._files import atomic_write
+from deconfuse.experiments.config import RunConfig
+
+__all__ = ["RunArrays", "arrays_path", "read_arrays", "write_arrays"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunArrays:
+    """What a trained run says of its test set, and how it came about."""
+
+    config: RunConfig
+    classes: tuple[str, ...]
+    scores: NDArray[np.float32]
+    embeddings: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    train_sizes: tuple[int, ...]
+    history: tuple[float, ...]
+    seconds: float
+    versions: dict[str, str]
+
+    @property
+    def predictions(self) -> NDArray[np.int64]:
+        """The class with the largest score."""
+        predictions: NDArray[np.int64] = self.scores.argmax(axis=1)
+        return predictions
+
+
+def arrays_path(folder: Path, config: RunConfig) -> Path:
+    """Return where the arrays of a run are kept."""
+    return folder / config.dataset / f"{config.key}.npz"
+
+
+def write_arrays(folder: Path, arrays: RunArrays) -> Path:
+    """Write the arrays of a run, all of them or nothing."""
+    path = arrays_path(folder, arrays.config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    story = {
+        "config": arrays.config.to_json(),
+        "classes": arrays.classes,
+        "train_sizes": arrays.train_sizes,
+        "history": arrays.history,
+        "seconds": arrays.seconds,
+        "versions": arrays.versions,
+    }
+    with atomic_write(path) as stream:
+        np.savez(
+            stream,
+            story=np.array(json.dumps(story)),
+            scores=arrays.scores,
+            embeddings=arrays.embeddings,
+            labels=arrays.labels.astype(np.int32),
+        )
+    return path
+
+
+def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
+    """Return the arrays of a run, or None when there are none that can be used."""
+    path = arrays_path(folder, config)
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            story = json.loads(str(stored["story"]))
+            if story["config"] != config.to_json():
+                return None
+            return RunArrays(
+                config=config,
+                classes=tuple(story["classes"]),
+                scores=stored["scores"],
+                embeddings=stored["embeddings"],
+                labels=stored["labels"].astype(np.int64),
+                train_sizes=tuple(story["train_sizes"]),
+                history=tuple(story["history"]),
+                seconds=story["seconds"],
+                versions=story["versions"],
+            )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        # A cache: what cannot be read is made again.
+        return None

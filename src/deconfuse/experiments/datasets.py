@@ -1,0 +1,213 @@
+"""From files in a data folder to a dataset in memory; each file is checked before it is used."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import os
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse.errors import InputError
+from deconfuse.experiments import formats
+from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
+
+__all__ = [
+    "DATA_VARIABLE",
+    "Dataset",
+    "data_folder",
+    "find_file",
+    "load_dataset",
+    "read_checked",
+]
+
+#: The environment variable that names the data folder.
+DATA_VARIABLE = "DECONFUSE_DATA"
+
+_PACKINGS = ("", ".gz", ".xz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """Inputs and labels of a training and a test set.
+
+    Parameters
+    ----------
+    name : str
+        What records and figures call it.
+    train_inputs, test_inputs : ndarray of shape (n, ...)
+        One row a sample; images are ``(n, height, width, channels)``.
+    train_labels, test_labels : ndarray of shape (n,)
+        Classes as whole numbers from 0.
+    classes : tuple of str
+        The classes' names, in the order of their numbers.
+
+    Examples
+    --------
+    >>> inputs, labels = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    >>> Dataset("mine", inputs, labels, inputs, labels, ("no", "yes")).n_classes
+    2
+    """
+
+    name: str
+    train_inputs: NDArray[Any]
+    train_labels: NDArray[np.int64]
+    test_inputs: NDArray[Any]
+    test_labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            inputs, labels = getattr(self, f"{part}_inputs"), getattr(self, f"{part}_labels")
+            if len(inputs) != len(labels):
+                raise InputError(
+                    f"`{part}_inputs` and `{part}_labels` must describe the same samples, "
+                    f"got {len(inputs)} and {len(labels)}."
+                )
+            if labels.ndim != 1 or labels.dtype.kind not in "iu":
+                raise InputError(
+                    f"`{part}_labels` must be one whole number a sample, got {labels.dtype} "
+                    f"of shape {labels.shape}.",
+                    hint="number the classes from 0, in the order of `classes`.",
+                )
+            found = np.bincount(labels[labels >= 0], minlength=self.n_classes)
+            if labels.min(initial=0) < 0 or len(found) != self.n_classes or not found.all():
+                raise InputError(
+                    f"`{part}_labels` must have every class from 0 to {self.n_classes - 1} and "
+                    f"no other, got {np.unique(labels)[:20].tolist()}."
+                )
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+
+def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """Return the data folder: the one given, else ``$DECONFUSE_DATA``, else the user's cache."""
+    if folder is not None:
+        return Path(folder).expanduser()
+    named = os.environ.get(DATA_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("deconfuse", appauthor=False) / "data"
+
+
+def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load one of the paper's datasets from the data folder.
+
+    Parameters
+    ----------
+    name : str
+        One of ``mnist``, ``fashion-mnist``, ``cifar10``, ``stl10``.
+    folder : path, optional
+        The data folder; see :func:`data_folder`.
+
+    Returns
+    -------
+    Dataset
+        Images as unsigned bytes, ``(n, height, width, channels)``.
+
+    Raises
+    ------
+    InputError
+        When a file is missing, or is not byte for byte the canonical one.
+    """
+    return _load(name, data_folder(folder).absolute())
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, folder: Path) -> Dataset:
+    spec = dataset_spec(name)
+    for release in spec.releases:
+        paths = [find_file(folder, spec, file) for file in release]
+        if all(path is not None for path in paths):
+            contents = {
+                file.name: read_checked(path, file)
+                for file, path in zip(release, paths, strict=True)
+                if path is not None
+            }
+            return _assemble(spec, contents)
+    missing = [file.name for file in spec.releases[0] if find_file(folder, spec, file) is None]
+    raise InputError(
+        f"{spec.title} must be in the data folder {folder}, but {', '.join(missing)} is not there.",
+        hint=f"run `deconfuse data prepare {name}`, or name another folder with --data or "
+        f"{DATA_VARIABLE}.",
+    )
+
+
+def find_file(folder: Path, spec: DatasetSpec, file: DataFile) -> Path | None:
+    """Return where a file of a dataset is, plain or packed, or None."""
+    for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
+        for packing in _PACKINGS:
+            path = folder / place / (file.name + packing)
+            if path.is_file():
+                return path
+    return None
+
+
+def read_checked(path: Path, file: DataFile) -> bytes:
+    """Return the plain content of a file whose checksum is right, and raise otherwise."""
+    try:
+        content = _unpack(path)
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise InputError(
+            f"{path} must be a complete packed file, but it cannot be unpacked ({error}).",
+            hint="delete it and run `deconfuse data prepare`.",
+        ) from error
+    if len(content) != file.size:
+        raise InputError(
+            f"{path} must hold {file.size} bytes, got {len(content)}.",
+            hint="delete it and run `deconfuse data prepare`.",
+        )
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != file.sha256:
+        raise InputError(
+            f"{path} must have the sha256 {file.sha256}, got {digest}.",
+            hint="it is not the canonical file; delete it and run `deconfuse data prepare`.",
+        )
+    return content
+
+
+def _unpack(path: Path) -> bytes:
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes())
+    return path.read_bytes()
+
+
+def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
+    if "train-images-idx3-ubyte" in contents:
+        arrays = {name: formats.read_idx(content, name) for name, content in contents.items()}
+        parts = [
+            (
+                arrays[f"{part}-images-idx3-ubyte"][..., None],
+                arrays[f"{part}-labels-idx1-ubyte"].astype(np.int64),
+            )
+            for part in ("train", "t10k")
+        ]
+    elif "train_X.bin" in contents:
+        parts = [
+            (
+                formats.read_stl_images(contents[f"{part}_X.bin"], f"{part}_X.bin"),
+                formats.read_stl_labels(contents[f"{part}_y.bin"], f"{part}_y.bin"),
+            )
+            for part in ("train", "test")
+        ]
+    else:
+        records = [formats.read_labelled_records(c, name) for name, c in contents.items()]
+        images = np.concatenate([pair[0] for pair in records[:-1]])
+        labels = np.concatenate([pair[1] for pair in records[:-1]])
+        parts = [(images, labels), records[-1]]
+    (train_inputs, train_labels), (test_inputs, test_labels) = parts
+    return Dataset(spec.name, train_inputs, train_labels, test_inputs, test_labels, spec.classes)

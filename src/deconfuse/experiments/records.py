@@ -1,0 +1,235 @@
+"""The record of a run: everything that tables, figures and verdicts are computed from.
+
+One JSON file a run, named by the configuration's hash, complete or absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse._files import write_text
+from deconfuse.errors import InputError
+from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
+
+__all__ = ["SCHEMA_VERSION", "Record", "read_record", "read_records", "record_path", "write_record"]
+
+#: Raised whenever the meaning of a field changes.
+SCHEMA_VERSION = 1
+
+WEIGHTINGS = ("row", "col", "all", "bi")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """What one run measured.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    classes : tuple of str
+        Class names, in matrix order.
+    matrix : ndarray of shape (n_classes, n_classes)
+        Counts on the run's own test set, true classes on rows (M1 or M2 of the paper).
+    gcms : dict of str to ndarray
+        The four geometric confusion matrices, divided by the cell volume.
+    epsilon : float
+        What was added to every count for the weights of the four matrices.
+    cell_volume : float
+        The volume of a cell of the grid.
+    n_cells : int
+        How many cells hold points.
+    train_sizes : tuple of int
+        Samples of each class in the training set.
+    history : tuple of float
+        Balanced test accuracy after each epoch.
+    seconds : float
+        How long training took.
+    versions : dict of str to str
+        What the run was made with.
+    """
+
+    config: RunConfig
+    classes: tuple[str, ...]
+    matrix: NDArray[np.int64]
+    gcms: dict[str, NDArray[np.float64]]
+    epsilon: float
+    cell_volume: float
+    n_cells: int
+    train_sizes: tuple[int, ...]
+    history: tuple[float, ...]
+    seconds: float
+    versions: dict[str, str]
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs were trained."""
+        return len(self.history)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of test samples predicted right."""
+        return float(np.trace(self.matrix) / self.matrix.sum())
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean over classes of the share of their test samples predicted right."""
+        return float(np.mean(np.diag(self.matrix) / self.matrix.sum(axis=1)))
+
+    @property
+    def test_sizes(self) -> tuple[int, ...]:
+        """Samples of each class in the test set."""
+        return tuple(self.matrix.sum(axis=1).tolist())
+
+    def to_json(self) -> str:
+        """Return the record as JSON, one field a line."""
+        fields = {
+            "schema": SCHEMA_VERSION,
+            "config": self.config.to_json(),
+            "versions": self.versions,
+            "classes": list(self.classes),
+            "train_sizes": list(self.train_sizes),
+            "test_sizes": list(self.test_sizes),
+            "epochs": self.epochs,
+            "history": [_short(value) for value in self.history],
+            "accuracy": _short(self.accuracy),
+            "balanced_accuracy": _short(self.balanced_accuracy),
+            "matrix": self.matrix.tolist(),
+            "gcms": {
+                name: [[_short(cell) for cell in row] for row in gcm.tolist()]
+                for name, gcm in self.gcms.items()
+            },
+            "epsilon": self.epsilon,
+            "cell_volume": _short(self.cell_volume),
+            "n_cells": self.n_cells,
+            "seconds": round(self.seconds, 2),
+        }
+        lines = (
+            f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'), allow_nan=False)}"
+            for name, value in fields.items()
+        )
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str, name: str) -> Record:
+        """Read a record; ``name`` is what errors call it."""
+        values = _parse(text, name)
+        try:
+            matrix = np.array(values["matrix"], dtype=np.int64)
+            gcms = {key: np.array(values["gcms"][key], dtype=np.float64) for key in WEIGHTINGS}
+            record = cls(
+                config=RunConfig.from_json(values["config"]),
+                classes=tuple(values["classes"]),
+                matrix=matrix,
+                gcms=gcms,
+                epsilon=float(values["epsilon"]),
+                cell_volume=float(values["cell_volume"]),
+                n_cells=int(values["n_cells"]),
+                train_sizes=tuple(values["train_sizes"]),
+                history=tuple(values["history"]),
+                seconds=float(values["seconds"]),
+                versions=dict(values["versions"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} must be a complete record, but a field is missing or wrong ({error!r}).",
+                hint="delete it; the sweep makes it again.",
+            ) from error
+        shape = (len(record.classes),) * 2
+        if any(array.shape != shape for array in (matrix, *gcms.values())):
+            raise InputError(
+                f"{name} must hold matrices of shape {shape}, one row a class.",
+                hint="delete it; the sweep makes it again.",
+            )
+        return record
+
+
+def record_path(folder: Path, config: RunConfig) -> Path:
+    """Return where the record of a run is."""
+    return folder / config.dataset / f"{config.key}.json"
+
+
+def write_record(folder: Path, record: Record) -> Path:
+    """Write a record, all of it or nothing."""
+    path = record_path(folder, record.config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, record.to_json())
+    return path
+
+
+def read_record(path: Path) -> Record:
+    """Read one record.
+
+    Raises
+    ------
+    InputError
+        When it is not a record, of another version, or not the one that its name says.
+    """
+    record = Record.from_json(path.read_text(encoding="utf-8"), str(path))
+    if path.stem != record.config.key:
+        raise InputError(
+            f"{path} must hold the run that it is named after, got the run {record.config.key} "
+            f"({record.config.title}).",
+            hint="delete it; a run must not be counted twice.",
+        )
+    return record
+
+
+def read_records(folder: Path, configs: Iterable[RunConfig] | None = None) -> list[Record]:
+    """Read the records of a folder, ordered by dataset, seed and level.
+
+    Parameters
+    ----------
+    folder : Path
+        Where records are.
+    configs : iterable of RunConfig, optional
+        Only these; by default every record there is.
+
+    Returns
+    -------
+    list of Record
+    """
+    if configs is None:
+        paths = sorted(folder.glob("*/*.json"))
+    else:
+        paths = [path for c in configs if (path := record_path(folder, c)).exists()]
+    records = [read_record(path) for path in paths]
+    return sorted(
+        records, key=lambda r: (r.config.dataset, r.config.seed, -(r.config.alpha or np.inf))
+    )
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{name} must be a record in JSON, but it cannot be read ({error}).",
+            hint="delete it; the sweep makes it again.",
+        ) from error
+    found = values.get("schema") if isinstance(values, dict) else None
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"{name} must be a record of version {SCHEMA_VERSION}, got version {found!r}.",
+            hint="read it with the release that wrote it, or keep it in another folder.",
+        )
+    protocol = values.get("config", {}).get("protocol")
+    if protocol != PROTOCOL_VERSION:
+        raise InputError(
+            f"{name} must be a run of version {PROTOCOL_VERSION} of the protocol, "
+            f"got version {protocol!r}.",
+            hint="results of two versions must not be mixed; keep it in another folder.",
+        )
+    return dict(values)
+
+
+def _short(value: float) -> float:
+    # Seven digits are what single-precision activations carry, and a third of the space.
+    return float(f"{value:.7g}")
