@@ -191,7 +191,9 @@ def _bin(
     true, pred = cm.index_of(y_true), cm.index_of(y_pred)
     points = check_embeddings(embeddings, len(true))
     fitted = _fit(points, projection, n_components)
-    coordinates = points.astype(np.float64) if fitted is None else fitted.apply(points)
+    coordinates = (
+        np.asfortranarray(points, dtype=np.float64) if fitted is None else fitted.apply(points)
+    )
     grid = fit_grid(Spread.of(coordinates), bin_factor)
     cells, n_cells = grid.cells(coordinates)
     counts = CellCounts.of(cells, n_cells, true, pred, cm.n_classes)

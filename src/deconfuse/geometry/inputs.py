@@ -58,7 +58,7 @@ def check_components(n_components: object) -> int:
     if not whole or int(n_components) < 1:  # type: ignore[call-overload]
         message = f"`n_components` must be a positive integer, got {n_components!r}."
         raise InputError(message, hint="the paper uses 10.")
-    return int(n_components)  # type: ignore[call-overload, no-any-return]
+    return int(n_components)  # type: ignore[call-overload]
 
 
 def check_bin_factor(bin_factor: object) -> float:
