@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 
 from deconfuse.scaling.problem import FloatArray
 
-__all__ = ["newton_direct", "step_length"]
+__all__ = ["newton_direct"]
 
 _SUFFICIENT_DECREASE = 1e-4
 # exp of a step this long stays far from overflow.
@@ -73,7 +73,7 @@ def newton_direct(
         direction = _newton_direction(
             active, gradient, columns, bool((since_best > _STALL_STEPS).any())
         )
-        length = step_length(active, direction, gradient, rows, columns)
+        length = _step_length(active, direction, gradient, rows, columns)
         change = length[:, None] * direction
         active *= np.exp(change)[:, :, None]
         column_step = columns / active.sum(axis=1)
@@ -84,7 +84,7 @@ def newton_direct(
     return log_left, log_right, steps
 
 
-def step_length(
+def _step_length(
     matrix: FloatArray,
     direction: FloatArray,
     gradient: FloatArray,

@@ -62,10 +62,8 @@ def newton_krylov(
         products += used
         if not is_solved and max_products is not None and products >= max_products:
             return KrylovRun(steps, gave_up=True)
-        length = _step_length(kernel, direction, gradient, rows, columns)
-        left = np.exp(length * direction)
-        right = columns / kernel.transposed_times(left)
-        kernel.multiply(left, right)
+        left, column_sums = _step(kernel, direction, gradient, rows, columns)
+        kernel.multiply(left, columns / column_sums)
     raise AssertionError
 
 
@@ -110,23 +108,24 @@ def _solve(
     return direction, used, False
 
 
-def _step_length(
+def _step(
     kernel: Kernel,
     direction: FloatArray,
     gradient: FloatArray,
     rows: FloatArray,
     columns: FloatArray,
-) -> float:
-    """Backtrack on the dual function, as `deconfuse.scaling.newton.step_length` does for stacks."""
+) -> tuple[FloatArray, FloatArray]:
+    """Backtrack on the dual function; return the row factor and the column sums it leads to."""
     slope = float(gradient @ direction)
     spread = float(np.ptp(direction))
     length = min(1.0, _LONGEST_STEP / max(spread, 1e-300))
     linear = float(direction @ rows)
     noise = 1e-13 * float(rows.sum())
     for _ in range(60):
-        moved = kernel.transposed_times(np.exp(length * direction))
-        growth = float(np.log(moved / columns) @ columns) - length * linear
+        left = np.exp(length * direction)
+        column_sums = kernel.transposed_times(left)
+        growth = float(np.log(column_sums / columns) @ columns) - length * linear
         if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
             break
         length *= 0.5
-    return length
+    return left, column_sums

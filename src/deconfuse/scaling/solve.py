@@ -255,7 +255,7 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
 
 def _affordable_sweeps(size: int) -> float:
     """Return how many sweeps cost as much as finishing by Newton (see benchmarks/scaling.py)."""
-    return 25.0 if size <= 50 else 40.0
+    return 25.0 if size <= 50 else 20.0
 
 
 def _look_at_zeros(problem: ScalingProblem) -> Support | None:

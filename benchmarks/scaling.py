@@ -1,0 +1,156 @@
+"""Bi-normalization against the peers, to one residual: where plain sweeps crawl and where they win.
+
+Run ``python -m benchmarks.scaling``; ``python -m benchmarks`` runs it with all the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import resource
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deconfuse as dc
+from benchmarks.simulate import dense_classifier, sparse_classifier
+from benchmarks.timing import best_time
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-10
+
+# (classes, accuracy, epsilon, samples): easy to hard, from 10 to 2,000 classes.
+CASES = [
+    (10, 0.60, 1e-3, 10_000),
+    (10, 0.90, 1e-3, 10_000),
+    (10, 0.99, 1e-3, 10_000),
+    (10, 0.999, 1e-3, 10_000),
+    (10, 0.60, 1.0, 1_000),
+    (100, 0.60, 1e-2, 50_000),
+    (100, 0.97, 1e-2, 50_000),
+    (100, 0.97, 1e-9, 50_000),
+    (300, 0.60, 1.0, 50_000),
+    (500, 0.90, 1e-3, 100_000),
+    (1000, 0.60, 1e-1, 200_000),
+    (1000, 0.99, 1e-3, 200_000),
+    (2000, 0.60, 1.0, 200_000),
+    (2000, 0.95, 1e-3, 200_000),
+]
+
+
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    """Return one row a case and peer: seconds, residual reached, ratio to ``auto``."""
+    rows: list[dict[str, Any]] = []
+    rng = np.random.default_rng(20_260)
+    for n_classes, accuracy, epsilon, n_samples in CASES[:6] if quick else CASES:
+        counts = dense_classifier(n_classes, accuracy, n_samples, rng)
+        case = f"{n_classes} classes, accuracy {accuracy}, epsilon {epsilon:g}"
+        rows += list(_compare(case, counts, epsilon))
+    rows += _batch(rng)
+    if not quick:
+        rows.append(_million(rng))
+    return rows
+
+
+def _compare(case: str, counts: Array, epsilon: float) -> Iterator[dict[str, Any]]:
+    ours, scaling = best_time(lambda: dc.scale(counts, epsilon=epsilon, tolerance=TOLERANCE))
+    yield _row(case, f"auto ({scaling.solver})", ours, scaling.residual, ours)
+    # A peer that needs more than this is stopped, and its time is a lower bound.
+    budget = 20_000 if counts.shape[0] <= 100 else 3_000
+    for name, solve in _peers(counts + epsilon, counts, epsilon, budget).items():
+        seconds, matrix = best_time(solve, at_least=0.1)
+        yield _row(case, name, seconds, _residual(matrix), ours)
+
+
+def _peers(
+    positive: Array, counts: Array, epsilon: float, budget: int
+) -> dict[str, Callable[[], Array]]:
+    import ipfn.ipfn
+    import ot
+    from sinkhorn_knopp.sinkhorn_knopp import SinkhornKnopp
+
+    size = counts.shape[0]
+    ones = np.ones(size)
+
+    def own(solver: Any) -> Callable[[], Array]:
+        return lambda: (
+            dc.scale(
+                counts, epsilon=epsilon, solver=solver, max_iterations=2 * budget, throw=False
+            ).matrix
+        )
+
+    def pot() -> Array:
+        # POT stops on the L2 norm of one margin, which bounds the L1 norm by sqrt(size).
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ot.sinkhorn(
+                ones, ones, -np.log(positive), 1.0, numItermax=budget, stopThr=TOLERANCE / size**0.5
+            )
+
+    def knopp() -> Array:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(
+                SinkhornKnopp(max_iter=budget, epsilon=TOLERANCE / size).fit(positive)
+            )
+
+    def ipfn_package() -> Array:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit = ipfn.ipfn.ipfn(
+                positive.copy(), [ones, ones], [[0], [1]],
+                convergence_rate=TOLERANCE / size, max_iteration=min(budget, 2_000),
+                rate_tolerance=0,
+            )  # fmt: skip
+            return np.asarray(fit.iteration())
+
+    peers = {"ras": own("ras"), "POT sinkhorn": pot}
+    if size <= 100:
+        peers |= {"ipf": own("ipf"), "sinkhorn_knopp": knopp, "ipfn": ipfn_package}
+    return peers
+
+
+def _batch(rng: np.random.Generator) -> list[dict[str, Any]]:
+    stack = np.stack([dense_classifier(10, 0.9, 10_000, rng) for _ in range(1000)])
+    case = "1,000 matrices of 10 classes"
+    together, scaling = best_time(lambda: dc.scale(stack, epsilon=0.1))
+    apart, _ = best_time(lambda: [dc.scale(counts, epsilon=0.1) for counts in stack])
+    return [
+        _row(case, "as a stack", together, scaling.residual, together),
+        _row(case, "one by one", apart, scaling.residual, together),
+    ]
+
+
+def _million(rng: np.random.Generator) -> dict[str, Any]:
+    counts = sparse_classifier(1_000_000, 0.6, 20_000_000, rng)
+    ones = np.ones(counts.shape[1])
+    product, _ = best_time(lambda: counts @ ones)
+    seconds, scaling = best_time(lambda: dc.scale(counts, epsilon=1e-6), most=3, at_least=60.0)
+    case = f"1,000,000 classes, {counts.nnz:,} non-zeros, epsilon 1e-6"
+    row = _row(case, "one sparse product", product, scaling.residual, seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    row["note"] = f"auto: {seconds:.2f} s, {seconds / product:.0f} products, peak {peak:.1f} GiB"
+    return row
+
+
+def _residual(matrix: Array) -> float:
+    return float(np.abs(matrix.sum(axis=0) - 1).sum() + np.abs(matrix.sum(axis=1) - 1).sum())
+
+
+def _row(case: str, peer: str, seconds: float, residual: float, ours: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"case": case, "peer": peer, "seconds": seconds, "residual": residual}
+    row["ratio"] = seconds / ours
+    if residual > 2 * TOLERANCE:
+        row["note"] = "not converged, so a lower bound"
+    return row
+
+
+if __name__ == "__main__":
+    for line in run():
+        print(
+            f"{line['case']:50s} {line['peer']:22s} {line['seconds'] * 1e3:10.3f} ms "
+            f"{line['residual']:8.1e} {line['ratio']:9.2f}x {line.get('note', '')}"
+        )
