@@ -25,8 +25,17 @@ if TYPE_CHECKING:
     )
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
     from deconfuse.geometry.result import GeometricConfusion
+    from deconfuse.geometry.study import (
+        GeometryAgreement,
+        GeometrySensitivity,
+        geometry_agreement,
+        geometry_sensitivity,
+    )
     from deconfuse.normalization import Normalized, normalize
+    from deconfuse.rebalance import Rebalancer, class_weights
     from deconfuse.scaling import Scaling, ScalingStatus, scale
+    from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
+    from deconfuse.statistics.separability import separability_score
 
 _HOMES = {
     "ColumnChoiceWarning": "deconfuse.errors",
@@ -34,21 +43,31 @@ _HOMES = {
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
     "GeometricConfusion": "deconfuse.geometry.result",
+    "GeometryAgreement": "deconfuse.geometry.study",
+    "GeometrySensitivity": "deconfuse.geometry.study",
     "GeometryWarning": "deconfuse.errors",
     "InputError": "deconfuse.errors",
+    "MapAccuracy": "deconfuse.statistics.area",
     "MissingExtraError": "deconfuse.errors",
     "Normalized": "deconfuse.normalization",
     "NotScalableError": "deconfuse.errors",
+    "Rebalancer": "deconfuse.rebalance",
     "Scaling": "deconfuse.scaling",
     "ScalingStatus": "deconfuse.scaling",
     "UndefinedCellsWarning": "deconfuse.errors",
+    "area_weighted": "deconfuse.statistics.area",
+    "class_weights": "deconfuse.rebalance",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
+    "geometry_agreement": "deconfuse.geometry.study",
+    "geometry_sensitivity": "deconfuse.geometry.study",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",
+    "map_accuracy": "deconfuse.statistics.area",
     "normalize": "deconfuse.normalization",
     "overlap": "deconfuse.agreement",
     "scale": "deconfuse.scaling",
+    "separability_score": "deconfuse.statistics.separability",
 }
 
 __all__ = [
@@ -57,22 +76,32 @@ __all__ = [
     "DeconfuseError",
     "DeconfuseWarning",
     "GeometricConfusion",
+    "GeometryAgreement",
+    "GeometrySensitivity",
     "GeometryWarning",
     "InputError",
+    "MapAccuracy",
     "MissingExtraError",
     "Normalized",
     "NotScalableError",
+    "Rebalancer",
     "Scaling",
     "ScalingStatus",
     "UndefinedCellsWarning",
     "__version__",
+    "area_weighted",
+    "class_weights",
     "geometric_confusion",
     "geometric_confusions",
+    "geometry_agreement",
+    "geometry_sensitivity",
     "kl_divergence",
     "l1_distance",
+    "map_accuracy",
     "normalize",
     "overlap",
     "scale",
+    "separability_score",
 ]
 
 

@@ -1,0 +1,201 @@
+"""Scores and labels as `Rebalancer` is given them to trusted arrays, or the errors why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from deconfuse._checks import as_label, class_names, show
+from deconfuse.errors import InputError
+
+__all__ = [
+    "FloatArray",
+    "ScoreKind",
+    "as_codes",
+    "as_scores",
+    "as_weights",
+    "check_informative",
+    "kind_of_scores",
+    "log_scores",
+    "plain",
+]
+
+ScoreKind = Literal["auto", "logits", "probabilities"]
+FloatArray = NDArray[np.float64]
+
+# A probability of zero would be beyond the reach of any offset.
+_LEAST_PROBABILITY = 1e-12
+# How far the rows of probabilities may be from one: float32 softmax of many classes, and rounding
+# to three digits in a file.
+_SUM_TOLERANCE = 5e-3
+
+
+def kind_of_scores(table: FloatArray, kind: ScoreKind) -> ScoreKind:
+    """Return what the scores are, looking at them where ``kind`` says so."""
+    in_range = bool(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all())
+    if kind == "probabilities" and not in_range:
+        raise InputError(
+            f"Probabilities must lie between 0 and 1, got {table.min():.6g} to {table.max():.6g}.",
+            hint='pass `kind="logits"` if these are logits or decision values.',
+        )
+    if kind != "auto":
+        return kind
+    sums = table.sum(axis=1)
+    is_distribution = in_range and bool((np.abs(sums - 1) <= _SUM_TOLERANCE).all())
+    return "probabilities" if is_distribution else "logits"
+
+
+def log_scores(table: FloatArray, kind: ScoreKind) -> FloatArray:
+    """Return what offsets are added to."""
+    if kind == "logits":
+        return table
+    logs: FloatArray = np.log(np.maximum(table, _LEAST_PROBABILITY))
+    return logs
+
+
+def as_scores(scores: ArrayLike) -> FloatArray:
+    """Return scores as a finite table, one row a sample and one column a class."""
+    if issparse(scores):
+        raise InputError("`scores` must be a dense array, got a sparse one.", hint="`.toarray()`.")
+    raw = np.asarray(scores)
+    if np.iscomplexobj(raw):
+        raise InputError("`scores` must be real. Complex data not supported.")
+    try:
+        table = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "`scores` must be a table of numbers, one row a sample and one column a class."
+        ) from error
+    if table.ndim != 2:
+        raise InputError(
+            f"`scores` must be a 2D array, one column a class, got {table.ndim}D of shape"
+            f" {table.shape}.",
+            hint="for two classes: `np.column_stack([-margin, margin])` or `[1 - p, p]`. "
+            "Reshape your data with `.reshape(1, -1)` if it is one sample.",
+        )
+    if 0 in table.shape:
+        raise InputError(
+            f"`scores` must have samples and columns, got {table.shape[0]} sample(s) and"
+            f" {table.shape[1]} feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
+    broken = int((~np.isfinite(table)).sum())
+    if broken:
+        raise InputError(
+            f"`scores` must be finite, got {broken:,} NaN or infinity (inf) values.",
+            hint="a log-probability of minus infinity: pass the probabilities instead.",
+        )
+    return table
+
+
+def as_codes(
+    y: ArrayLike, shape: tuple[int, ...], classes: Sequence[Any] | None
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the class of every column, and the column of every label."""
+    if y is None:
+        raise InputError("`y` must be given: requires y to be passed, but the target y is None.")
+    # numpy would turn a list of mixed types into strings, quietly.
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.utils.validation import column_or_1d
+
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim != 1 or len(labels) != shape[0]:
+        raise InputError(
+            f"`scores` and `y` must describe the same samples, got shapes {shape} and"
+            f" {labels.shape}."
+        )
+    if labels.dtype.kind == "O":
+        labels = _from_objects(labels)
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise InputError("`y` must have no missing values, got NaN or infinity (inf).")
+        if not (labels == np.rint(labels)).all():
+            raise InputError("`y` must be classes, got fractions. Unknown label type: continuous.")
+    seen = np.unique(labels)
+    columns = _column_classes(seen, shape[1], classes)
+    unknown = ~np.isin(seen, columns)
+    if unknown.any():
+        raise InputError(
+            f"`y` must be classes of the columns, got {show(plain(seen[unknown]))}.",
+            hint=f"the columns are {show(plain(columns))}.",
+        )
+    order = np.argsort(columns, kind="stable")
+    return columns, order[np.searchsorted(columns, labels, sorter=order)].astype(np.intp)
+
+
+def _column_classes(
+    seen: NDArray[Any], n_columns: int, classes: Sequence[Any] | None
+) -> NDArray[Any]:
+    if classes is not None:
+        named = np.asarray(class_names(classes, name="classes"))
+        if len(named) != n_columns:
+            raise InputError(
+                f"`scores` must have one column a class, got {n_columns} columns for"
+                f" {len(named)} classes."
+            )
+        return named
+    if len(seen) == n_columns:
+        return seen
+    if len(seen) < n_columns and seen.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_columns:
+        return np.arange(n_columns)
+    raise InputError(
+        f"`scores` must have one column a class, got n_features = {n_columns} and {len(seen)}"
+        f" classes in `y`: {show(plain(seen))}.",
+        hint="say which class each column is: `Rebalancer(classes=[...])`.",
+    )
+
+
+def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
+    """Return one weight a sample."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"`sample_weight` must have one value a sample, got shape {weights.shape} for"
+            f" {n_samples} samples."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise InputError("`sample_weight` must be finite, not negative and not all zero.")
+    return weights
+
+
+def check_informative(table: FloatArray, codes: NDArray[np.intp]) -> None:
+    """Refuse scores that no offset can be learnt from."""
+    n_samples, n_classes = table.shape
+    if n_samples <= n_classes:
+        raise InputError(
+            f"Offsets need more samples than classes, got n_samples = {n_samples} for {n_classes}"
+            " classes.",
+            hint="give a larger validation set, or merge classes.",
+        )
+    if n_classes < 2 or len(np.unique(codes)) < 2:
+        raise InputError(
+            "`y` must have at least two classes, got only one class.",
+            hint="a bias between classes shows only where there are several.",
+        )
+    if not np.ptp(table, axis=1).any():
+        raise InputError(
+            "`scores` must differ between the classes, got rows of equal scores throughout.",
+            hint="pass the scores before argmax, one column a class.",
+        )
+
+
+def plain(values: Any) -> list[Any]:
+    """Return class names as Python scalars."""
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    try:
+        names = [as_label(value, name="y") for value in labels]
+    except InputError as error:
+        raise InputError(f"{error.message} Unknown label type.", hint=error.hint) from error
+    kinds = {type(name) for name in names}
+    if len(kinds) > 1:
+        raise InputError("`y` must name classes by one type, got several. Unknown label type.")
+    return np.asarray(names)

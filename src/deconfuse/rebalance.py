@@ -1,0 +1,408 @@
+"""Scores and labels of a validation set to one offset a class that takes prediction bias away.
+
+Also the class weights for a loss that the same diagonals imply. Class similarity is left alone:
+no offset can tell apart what the scores do not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from deconfuse._checks import Label, show
+from deconfuse._scores import (
+    FloatArray,
+    ScoreKind,
+    as_codes,
+    as_scores,
+    as_weights,
+    check_informative,
+    kind_of_scores,
+    log_scores,
+    plain,
+)
+from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.scaling import scale
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
+
+__all__ = ["Rebalancer", "ScoreKind", "class_weights"]
+
+
+class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Learn one offset a class, added to log-scores, that takes prediction bias away.
+
+    Fit it on a validation set: the scores of a trained classifier and the true classes. It then
+    predicts in place of ``argmax(scores)``. The classifier itself is not touched.
+
+    Parameters
+    ----------
+    kind : {"auto", "logits", "probabilities"}
+        What the scores are. Probabilities are turned into logs. ``"auto"`` takes scores between 0
+        and 1 whose rows sum to one for probabilities, all others for logits.
+    classes : sequence, optional
+        The class of each column. By default the sorted classes of ``y``; where these are
+        fewer than the columns and whole numbers, ``0, 1, 2, ...``.
+    shrinkage : float
+        How many imaginary errors speak for "no offset" in each class. Zero trusts the validation
+        set fully; a class with few errors in it moves little.
+    step : float
+        Length of a step along the logs of the right diagonal, between 0 and 1.
+    max_iter : int
+        Largest number of steps.
+    tol : float
+        Stop when no offset changes by more than this.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    offsets_ : ndarray of shape (n_classes,)
+        Added to logits or to log-probabilities. Their mean over the classes seen is zero.
+    class_weights_ : dict of class to float
+        Weights for a loss that would have had the same effect in training, with mean one.
+    temperature_ : float
+        By how much the log-scores were divided to be on the scale of log-odds while fitting.
+    n_iter_ : int
+        Steps taken.
+    converged_ : bool
+        Whether the steps came to rest. If not, the offsets are the mean of the later steps: counts
+        jump, so that the last steps may go to and fro between a few samples.
+    objective_, baseline_objective_ : float
+        Balanced accuracy on the validation set, with the offsets and without.
+    n_features_in_ : int
+        Number of columns of the scores.
+
+    Notes
+    -----
+    A weighted loss with class weights :math:`w` moves the best log-scores by :math:`\log w`, so
+    offsets and class weights say the same. With :math:`M` the confusion matrix of the shifted
+    scores and :math:`D^l (M + \varepsilon) D^r` its bi-normalization, an over-predicted class has a
+    small :math:`D^r_j`. Each step adds
+
+    .. math:: \eta\,\frac{e_j \log D^r_j - k\, o_j}{e_j + k}
+
+    to offset :math:`o_j`, where :math:`e_j` is the number of errors that involve class :math:`j`
+    and :math:`k` the shrinkage. At rest :math:`\log D^r_j = (k / e_j)\, o_j`: without shrinkage the
+    right diagonal is constant, which is to say that for equally frequent labels all classes are
+    predicted equally often. The label distribution of the validation set does not matter: the left
+    diagonal takes it out.
+
+    Offsets that do not reach the balanced accuracy of no offset on the validation set are not
+    taken: then the best step on the way is, which may be no offset at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deconfuse import Rebalancer
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 400)
+    >>> logits = np.c_[-y, y] + rng.normal(size=(400, 2)) + [2.0, 0.0]  # class 0 over-predicted
+    >>> rebalancer = Rebalancer().fit(logits, y)
+    >>> bool(rebalancer.offsets_[0] < 0 < rebalancer.offsets_[1])
+    True
+    >>> rebalancer.objective_ > rebalancer.baseline_objective_
+    True
+    """
+
+    classes_: NDArray[Any]
+    offsets_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        kind: ScoreKind = "auto",
+        classes: Sequence[Any] | None = None,
+        shrinkage: float = 2.0,
+        step: float = 0.5,
+        max_iter: int = 60,
+        tol: float = 1e-3,
+    ) -> None:
+        self.kind = kind
+        self.classes = classes
+        self.shrinkage = shrinkage
+        self.step = step
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(
+        self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Rebalancer:
+        """Learn the offsets from the scores and true classes of a validation set.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples, n_classes)
+            Logits or probabilities, one column a class.
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        Rebalancer
+            Itself.
+
+        Raises
+        ------
+        InputError
+            When the scores have the wrong shape, are not finite or all equal, or when there are
+            too few samples or classes.
+
+        Warns
+        -----
+        DeconfuseWarning
+            When a class has no validation sample: it keeps the mean offset, zero.
+        """
+        self._check_parameters()
+        table = as_scores(scores)
+        self.classes_, codes = as_codes(y, table.shape, self.classes)
+        weights = as_weights(sample_weight, len(codes))
+        check_informative(table, codes)
+        self.n_features_in_ = table.shape[1]
+        self.kind_ = kind_of_scores(table, self.kind)
+        seen = np.bincount(codes, weights, minlength=table.shape[1]) > 0
+        if not seen.all():
+            absent = [self.classes_[index] for index in np.flatnonzero(~seen)]
+            warnings.warn(
+                f"No validation sample of {show(plain(absent))}: nothing says how these classes"
+                " are biased, so their offset is the mean one, zero.",
+                DeconfuseWarning,
+                stacklevel=2,
+            )
+        logs = log_scores(table, self.kind_)
+        self.temperature_ = _temperature(logs, codes, weights)
+        search = _Search(logs / self.temperature_, codes, weights, seen, self.shrinkage)
+        steps = search.run(step=self.step, max_iter=self.max_iter, tol=self.tol)
+        self.offsets_ = steps.offsets * self.temperature_
+        self.n_iter_ = steps.n_iter
+        self.converged_ = steps.converged
+        self.objective_ = steps.objective
+        self.baseline_objective_ = steps.baseline
+        self.class_weights_ = dict(
+            zip(plain(self.classes_), _mean_one(steps.offsets).tolist(), strict=True)
+        )
+        return self
+
+    def decision_function(self, scores: ArrayLike) -> FloatArray:
+        """Return the shifted log-scores, one column a class.
+
+        For two classes, as scikit-learn has it: one value a sample, the second column minus the
+        first.
+        """
+        shifted = self._shifted(scores)
+        return shifted if shifted.shape[1] > 2 else shifted[:, 1] - shifted[:, 0]
+
+    def predict(self, scores: ArrayLike) -> NDArray[Any]:
+        """Return the class with the largest shifted score, for every row of scores."""
+        columns = self._shifted(scores).argmax(axis=1)
+        return np.asarray(self.classes_[columns])
+
+    def predict_log_proba(self, scores: ArrayLike) -> FloatArray:
+        """Return the logs of `predict_proba`."""
+        return np.asarray(log_softmax(self._shifted(scores), axis=1))
+
+    def predict_proba(self, scores: ArrayLike) -> FloatArray:
+        """Return the softmax of the shifted scores: what a classifier without bias would say."""
+        return np.asarray(softmax(self._shifted(scores), axis=1))
+
+    def _shifted(self, scores: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        table = as_scores(scores)
+        if table.shape[1] != self.n_features_in_:
+            # scikit-learn's own words, which its checks and its users look for.
+            raise InputError(
+                f"`scores` must have one column a class: X has {table.shape[1]} features, but"
+                f" Rebalancer is expecting {self.n_features_in_} features as input."
+            )
+        shifted: FloatArray = log_scores(table, self.kind_) + self.offsets_
+        return shifted
+
+    def _check_parameters(self) -> None:
+        if self.kind not in get_args(ScoreKind):
+            names = ", ".join(f'"{name}"' for name in get_args(ScoreKind))
+            raise InputError(f"`kind` must be one of {names}, got {self.kind!r}.")
+        if not (np.isfinite(self.shrinkage) and self.shrinkage >= 0):
+            raise InputError(f"`shrinkage` must be zero or more, got {self.shrinkage!r}.")
+        if not 0 < self.step <= 1:
+            raise InputError(f"`step` must be above 0 and at most 1, got {self.step!r}.")
+        if self.max_iter < 1:
+            raise InputError(f"`max_iter` must be at least 1, got {self.max_iter!r}.")
+        if not self.tol >= 0:
+            raise InputError(f"`tol` must be zero or more, got {self.tol!r}.")
+
+
+def class_weights(
+    cm: ConfusionMatrix, *, epsilon: float | None = None, shrinkage: float = 2.0
+) -> dict[Label, float]:
+    r"""Return the class weights for a loss that the right diagonal of a confusion matrix implies.
+
+    Classes that are predicted too rarely for their similarity to others weigh more than one, those
+    predicted too often less. Train again with these, as ``class_weight`` of scikit-learn or
+    ``weight`` of a torch loss.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+        Of a validation set.
+    epsilon : float, optional
+        Added to every cell; by default ``1 / n_classes``.
+    shrinkage : float
+        How many imaginary errors speak for equal weights in each class.
+
+    Returns
+    -------
+    dict of class to float
+        With mean one.
+
+    Notes
+    -----
+    One step of `Rebalancer` from a matrix alone: the weight of class :math:`j` is
+    :math:`(D^r_j)^{e_j / (e_j + k)}`, up to a common factor, with :math:`e_j` its errors and
+    :math:`k` the shrinkage. With the scores at hand, `Rebalancer` finds better ones.
+
+    Examples
+    --------
+    >>> from deconfuse import ConfusionMatrix, class_weights
+    >>> cm = ConfusionMatrix.from_counts([[90, 10], [40, 60]], labels=["common", "rare"])
+    >>> {name: round(weight, 2) for name, weight in class_weights(cm).items()}
+    {'common': 0.6, 'rare': 1.4}
+    """
+    if not (np.isfinite(shrinkage) and shrinkage >= 0):
+        raise InputError(f"`shrinkage` must be zero or more, got {shrinkage!r}.")
+    normalized = cm.normalize("bi", epsilon=epsilon)
+    log_right = np.log(normalized.right)
+    hits = cm.counts.diagonal()
+    # What one effective sample weighs: a weighted matrix knows fewer samples than its total says.
+    unit = cm.variances.sum() / max(cm.counts.sum(), np.finfo(float).tiny)
+    errors = (cm.label_counts + cm.prediction_counts - 2.0 * hits) / max(unit, 1e-300)
+    log_weights = _shrunk(errors, shrinkage) * (log_right - log_right.mean())
+    return dict(zip(cm.labels, _mean_one(log_weights).tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Where the search ended."""
+
+    offsets: FloatArray
+    objective: float
+    baseline: float
+    n_iter: int
+    converged: bool
+
+
+class _Search:
+    """Repeat: count with the offsets so far, bi-normalize, step along the logs of ``right``."""
+
+    def __init__(
+        self,
+        logs: FloatArray,
+        codes: NDArray[np.intp],
+        weights: FloatArray,
+        seen: NDArray[np.bool_],
+        shrinkage: float,
+    ) -> None:
+        self.logs = logs
+        self.codes = codes
+        self.weights = weights
+        self.seen = seen
+        self.shrinkage = shrinkage
+        self.n_classes = logs.shape[1]
+        # What one effective sample weighs: the total over Kish's effective sample size.
+        self.unit = float((weights**2).sum() / weights.sum())
+
+    def counts(self, offsets: FloatArray) -> FloatArray:
+        predicted = (self.logs + offsets).argmax(axis=1)
+        flat = np.bincount(
+            self.codes * self.n_classes + predicted, self.weights, minlength=self.n_classes**2
+        )
+        return np.asarray(flat, dtype=np.float64).reshape(self.n_classes, self.n_classes)
+
+    def balanced_accuracy(self, counts: FloatArray) -> float:
+        recalls = counts.diagonal()[self.seen] / counts.sum(axis=1)[self.seen]
+        return float(recalls.mean())
+
+    def direction(self, counts: FloatArray, offsets: FloatArray) -> FloatArray:
+        # Classes without samples say nothing of bias, so only the others are balanced.
+        inner = counts[np.ix_(self.seen, self.seen)]
+        log_right = scale(inner, epsilon=self.unit / len(inner)).log_right
+        errors = (inner.sum(axis=0) + inner.sum(axis=1) - 2 * inner.diagonal()) / self.unit
+        trust = _shrunk(errors, self.shrinkage)
+        gain = log_right - log_right.mean()
+        result = np.zeros(self.n_classes)
+        result[self.seen] = trust * gain - (1 - trust) * offsets[self.seen]
+        return result
+
+    def run(self, *, step: float, max_iter: int, tol: float) -> _Steps:
+        offsets = np.zeros(self.n_classes)
+        counts = self.counts(offsets)
+        baseline = self.balanced_accuracy(counts)
+        best, best_objective = offsets, baseline
+        path: list[FloatArray] = []
+        moved = np.inf
+        lengths = np.full(self.n_classes, step)
+        last = np.zeros(self.n_classes)
+        while len(path) < max_iter and moved > tol:
+            direction = self.direction(counts, offsets)
+            # Counts jump, so fixed steps would go to and fro for ever: a class that turns back has
+            # gone too far and takes shorter steps from then on.
+            factors = np.where(direction * last < 0, 0.5, 1.02)
+            lengths = np.minimum(factors * lengths, step)
+            last = direction
+            change = lengths * direction
+            offsets = offsets + change
+            offsets[self.seen] -= offsets[self.seen].mean()
+            moved = float(np.abs(change).max())
+            path.append(offsets)
+            counts = self.counts(offsets)
+            objective = self.balanced_accuracy(counts)
+            if objective > best_objective:
+                best, best_objective = offsets, objective
+        converged = moved <= tol
+        # The point of rest, not the best step, is the answer: the best of many steps on a small
+        # validation set is mostly luck.
+        final = offsets if converged else np.mean(path[len(path) // 2 :], axis=0)
+        objective = self.balanced_accuracy(self.counts(final))
+        if objective < baseline:
+            final, objective = best, best_objective
+        return _Steps(final, objective, baseline, len(path), converged)
+
+
+def _shrunk(errors: FloatArray, shrinkage: float) -> FloatArray:
+    """Return the share of trust in each class: errors against errors and imaginary ones."""
+    total = errors + shrinkage
+    return np.divide(errors, total, out=np.zeros_like(total, dtype=float), where=total > 0)
+
+
+def _mean_one(log_weights: FloatArray) -> FloatArray:
+    count = np.log(len(log_weights))
+    return np.asarray(np.exp(log_weights - logsumexp(log_weights) + count))
+
+
+def _temperature(logs: FloatArray, codes: NDArray[np.intp], weights: FloatArray) -> float:
+    """Return the divisor that puts scores on the scale of log-odds, by maximum likelihood.
+
+    A step along log(right) is right for log-odds. Scores of another scale, as margins of a support
+    vector machine or an over-confident network, would be moved too far or hardly at all.
+    """
+    spread = float(np.ptp(logs, axis=1).mean())
+    shares = weights / weights.sum()
+
+    def loss(log_inverse: float) -> float:
+        scaled = log_softmax(logs * (np.exp(log_inverse) / spread), axis=1)
+        likelihood = float(shares @ scaled[np.arange(len(codes)), codes])
+        # A price on large inverses keeps scores without errors from going to infinity.
+        return float(np.exp(log_inverse)) / (10 * len(codes)) - likelihood
+
+    best = minimize_scalar(loss, bounds=(-7.0, 7.0), method="bounded", options={"xatol": 1e-3})
+    return float(spread / np.exp(best.x))

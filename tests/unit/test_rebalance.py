@@ -1,0 +1,309 @@
+"""Rebalancer: bias goes, validation never gets worse, scikit-learn's manners, bad input."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from deconfuse import ConfusionMatrix, Rebalancer, class_weights
+from deconfuse.errors import DeconfuseWarning, InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FEATURES = "its data have features of any number, not one score a class"
+_NOT_APPLICABLE = {
+    "check_estimators_overwrite_params": _FEATURES,
+    "check_estimators_fit_returns_self": _FEATURES,
+    "check_readonly_memmap_input": _FEATURES,
+    "check_estimators_nan_inf": _FEATURES,
+    "check_classifiers_classes": _FEATURES,
+    "check_classifiers_train": _FEATURES,
+    "check_sample_weight_equivalence_on_dense_data": "weights are importances, not repetitions",
+    "check_dtype_object": "InputError (a ValueError) is raised, not TypeError",
+    "check_array_api_input": "numpy only",
+}
+
+
+def test_scikit_learn_checks_pass_where_they_apply() -> None:
+    with warnings.catch_warnings():
+        # The checks fit on random labels, where a class may be missing.
+        warnings.simplefilter("ignore")
+        results = check_estimator(Rebalancer(), on_fail=None, on_skip=None)
+    other = {result["check_name"] for result in results if result["status"] != "passed"}
+    assert other == set(_NOT_APPLICABLE)
+    assert len(results) > 50
+
+
+def _biased(
+    rng: np.random.Generator, n_samples: int, bias: Floats, prevalence: Floats | None = None
+) -> tuple[Floats, Ints]:
+    """Logits that know the class with noise, plus the same bias for every sample."""
+    n_classes = len(bias)
+    y = rng.choice(n_classes, n_samples, p=prevalence)
+    logits = 2.0 * np.eye(n_classes)[y] + rng.normal(size=(n_samples, n_classes))
+    return logits + bias, y
+
+
+def _balanced(y: Ints, predicted: Ints) -> float:
+    return float(balanced_accuracy_score(y, predicted))
+
+
+def test_planted_bias_is_found_whatever_the_labels() -> None:
+    rng = np.random.default_rng(0)
+    bias = np.array([1.0, 0.0, -1.0, 0.5, -0.5])
+    prevalence = np.array([0.05, 0.5, 0.15, 0.2, 0.1])
+    rebalancer = Rebalancer(shrinkage=0.0).fit(*_biased(rng, 40_000, bias, prevalence))
+    np.testing.assert_allclose(rebalancer.offsets_, -bias, atol=0.08)
+
+
+def test_held_out_balanced_accuracy_rises_on_real_data() -> None:
+    x, y = load_digits(return_X_y=True)
+    gains = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x_rest, x_test, y_rest, y_test = train_test_split(x, y, test_size=0.3, random_state=seed)
+        x_train, x_val, y_train, y_val = train_test_split(
+            x_rest, y_rest, test_size=0.5, random_state=seed
+        )
+        rare = rng.random(len(y_train)) < np.where(y_train < 5, 1.0, 0.1)
+        model = LogisticRegression(C=1e-4, max_iter=500).fit(x_train[rare], y_train[rare])
+        rebalancer = Rebalancer().fit(model.predict_proba(x_val), y_val)
+        shifted = rebalancer.predict(model.predict_proba(x_test))
+        gains.append(_balanced(y_test, shifted) - _balanced(y_test, model.predict(x_test)))
+    assert min(gains) > 0
+    assert np.mean(gains) > 0.05
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), n_samples=st.integers(12, 120), strength=st.floats(0, 4))
+def test_validation_objective_is_never_worse(seed: int, n_samples: int, strength: float) -> None:
+    rng = np.random.default_rng(seed)
+    bias = strength * rng.normal(size=4)
+    scores, y = _biased(rng, n_samples, bias)
+    y[:4] = range(4)
+    rebalancer = Rebalancer().fit(scores, y)
+    without = _balanced(y, scores.argmax(axis=1))
+    with_offsets = _balanced(y, rebalancer.predict(scores))
+    assert with_offsets >= without - 1e-12
+    assert rebalancer.objective_ == pytest.approx(with_offsets)
+    assert rebalancer.baseline_objective_ == pytest.approx(without)
+
+
+@settings(max_examples=15, deadline=None)
+@given(factor=st.floats(0.01, 100), seed=st.integers(0, 1000))
+def test_offsets_scale_with_the_scores(factor: float, seed: int) -> None:
+    scores, y = _biased(np.random.default_rng(seed), 200, np.array([1.0, 0.0, -1.0]))
+    plain = Rebalancer(kind="logits").fit(scores, y)
+    scaled = Rebalancer(kind="logits").fit(factor * scores, y)
+    np.testing.assert_allclose(
+        scaled.offsets_, factor * plain.offsets_, rtol=0.02, atol=0.02 * factor
+    )
+
+
+def test_relabelling_permutes_the_offsets() -> None:
+    scores, y = _biased(np.random.default_rng(3), 500, np.array([1.0, 0.0, -1.0]))
+    order = np.array([2, 0, 1])
+    plain = Rebalancer().fit(scores, y)
+    permuted = Rebalancer().fit(scores[:, order], np.argsort(order)[y])
+    np.testing.assert_allclose(permuted.offsets_, plain.offsets_[order], atol=1e-9)
+
+
+def test_probabilities_and_their_logs_give_the_same() -> None:
+    scores, y = _biased(np.random.default_rng(1), 400, np.array([1.0, 0.0, -1.0]))
+    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    one = Rebalancer().fit(probabilities, y)
+    other = Rebalancer().fit(np.log(probabilities), y)
+    assert (one.kind_, other.kind_) == ("probabilities", "logits")
+    np.testing.assert_allclose(one.offsets_, other.offsets_, atol=1e-6)
+    np.testing.assert_allclose(
+        one.predict_proba(probabilities).sum(axis=1), np.ones(400), atol=1e-12
+    )
+
+
+def test_shrinkage_holds_offsets_back_where_samples_are_few() -> None:
+    scores, y = _biased(np.random.default_rng(5), 15, np.array([0.5, 0.0, -0.5]))
+    sizes = [
+        np.abs(Rebalancer(shrinkage=shrinkage).fit(scores, y).offsets_).max()
+        for shrinkage in (0.0, 2.0, 1000.0)
+    ]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert sizes[2] < 0.05
+
+
+def test_shrinkage_helps_held_out_data_when_there_is_no_bias() -> None:
+    losses = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores, y = _biased(rng, 40, np.zeros(5))
+        test_scores, test_y = _biased(rng, 4000, np.zeros(5))
+        held_out = [
+            _balanced(
+                test_y,
+                Rebalancer(classes=range(5), shrinkage=s).fit(scores, y).predict(test_scores),
+            )
+            for s in (0.0, 10.0)
+        ]
+        losses.append(held_out[1] - held_out[0])
+    assert np.mean(losses) > 0
+
+
+def test_absent_class_is_said_and_keeps_the_mean_offset() -> None:
+    scores, y = _biased(np.random.default_rng(2), 300, np.array([1.0, 0.0, -1.0, 0.0]))
+    seen = y != 3
+    with pytest.warns(DeconfuseWarning, match="No validation sample of 3"):
+        rebalancer = Rebalancer().fit(scores[seen], y[seen])
+    assert rebalancer.classes_.tolist() == [0, 1, 2, 3]
+    assert rebalancer.offsets_[3] == 0.0
+    assert rebalancer.offsets_[:3].mean() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_class_names_of_any_type_come_back() -> None:
+    scores, codes = _biased(np.random.default_rng(4), 100, np.array([1.0, 0.0, -1.0]))
+    names = np.array(["no", "perhaps", "yes"])
+    rebalancer = Rebalancer().fit(scores, names[codes])
+    assert set(rebalancer.predict(scores)) <= set(names)
+    assert list(rebalancer.class_weights_) == names.tolist()
+    reordered = Rebalancer(classes=["yes", "no", "perhaps"]).fit(scores[:, [2, 0, 1]], names[codes])
+    np.testing.assert_array_equal(
+        reordered.predict(scores[:, [2, 0, 1]]), rebalancer.predict(scores)
+    )
+
+
+def test_weights_that_double_a_class_change_nothing_but_certainty() -> None:
+    scores, y = _biased(np.random.default_rng(6), 3000, np.array([1.0, 0.0, -1.0]))
+    weights = np.where(y == 0, 3.0, 1.0)
+    plain = Rebalancer(shrinkage=0.0).fit(scores, y)
+    weighted = Rebalancer(shrinkage=0.0).fit(scores, y, sample_weight=weights)
+    np.testing.assert_allclose(weighted.offsets_, plain.offsets_, atol=0.05)
+
+
+def test_clone_pipeline_and_search() -> None:
+    scores, y = _biased(np.random.default_rng(7), 300, np.array([1.0, 0.0, -1.0]))
+    rebalancer = Rebalancer(shrinkage=3.0)
+    assert clone(rebalancer).get_params() == rebalancer.get_params()
+    pipeline = make_pipeline(FunctionTransformer(np.tanh), Rebalancer()).fit(scores, y)
+    assert pipeline.predict(scores).shape == y.shape
+    search = GridSearchCV(Rebalancer(), {"shrinkage": [0.0, 2.0]}, cv=3).fit(scores, y)
+    assert search.best_params_["shrinkage"] in (0.0, 2.0)
+
+
+def test_decision_function_of_two_classes_is_one_column() -> None:
+    scores, y = _biased(np.random.default_rng(8), 100, np.array([1.0, -1.0]))
+    rebalancer = Rebalancer().fit(scores, y)
+    decision = rebalancer.decision_function(scores)
+    assert decision.shape == (100,)
+    np.testing.assert_array_equal(rebalancer.predict(scores), (decision > 0).astype(int))
+    np.testing.assert_allclose(
+        np.exp(rebalancer.predict_log_proba(scores)), rebalancer.predict_proba(scores)
+    )
+
+
+def test_class_weights_raise_what_is_predicted_too_rarely() -> None:
+    counts = np.array([[900, 50, 50], [300, 600, 100], [30, 10, 60]])
+    cm = ConfusionMatrix.from_counts(counts, labels=["a", "b", "c"])
+    weights = class_weights(cm, shrinkage=0.0)
+    right = cm.normalize("bi").right
+    expected = right / np.exp(np.log(right)).mean()
+    np.testing.assert_allclose(list(weights.values()), expected)
+    assert weights["a"] < 1 < weights["c"]
+    # Labels counted more often say nothing new of the predictions.
+    again = class_weights(
+        ConfusionMatrix.from_counts(counts * np.array([[1], [1], [10]]), labels=["a", "b", "c"]),
+        epsilon=0.0,
+        shrinkage=0.0,
+    )
+    plain = class_weights(cm, epsilon=0.0, shrinkage=0.0)
+    np.testing.assert_allclose(list(again.values()), list(plain.values()), rtol=1e-6)
+
+
+def test_class_weights_of_weighted_counts_trust_fewer_samples() -> None:
+    counts = np.array([[90.0, 10.0], [40.0, 60.0]])
+    sure = class_weights(ConfusionMatrix.from_counts(counts))
+    unsure = class_weights(ConfusionMatrix.from_counts(counts, variances=25 * counts))
+    assert 1 > unsure[0] > sure[0]
+
+
+SCORES, LABELS = _biased(np.random.default_rng(9), 30, np.zeros(3))
+LABELS[:3] = range(3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "message"),
+    [
+        (SCORES[:, :2], LABELS, "one column a class, got n_features = 2 and 3 classes"),
+        (np.where(SCORES > 2.5, np.nan, SCORES), LABELS, "`scores` must be finite"),
+        (np.ones((30, 3)), LABELS, "must differ between the classes"),
+        (SCORES[:2], LABELS[:2] * 0 + [0, 2], "more samples than classes, got n_samples = 2"),
+        (SCORES, LABELS * 0, "at least two classes"),
+        (SCORES[:, 0], LABELS, "`scores` must be a 2D array"),
+        (SCORES[:20], LABELS, "must describe the same samples"),
+        (SCORES, LABELS + 0.5, "must be classes, got fractions"),
+        (SCORES, np.where(LABELS == 1, np.nan, LABELS), "no missing values"),
+        (np.c_[SCORES, SCORES], LABELS + 4, "got n_features = 6 and 3 classes"),
+        (SCORES, [["a", "b"]] * 30, "must describe the same samples"),
+        (SCORES * 1j, LABELS, "must be real"),
+        ([["x", "y", "z"]] * 30, LABELS, "must be a table of numbers"),
+        (np.empty((0, 3)), [], "must have samples and columns"),
+        (SCORES, [None, *LABELS[1:].tolist()], "no missing values"),
+        (SCORES, ["a", *LABELS[1:].tolist()], "one type"),
+    ],
+)
+def test_bad_scores_and_labels(scores, y, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Rebalancer().fit(scores, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kind": "odds"}, '`kind` must be one of "auto"'),
+        ({"shrinkage": -1.0}, "`shrinkage` must be zero or more"),
+        ({"step": 0.0}, "`step` must be above 0"),
+        ({"max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"tol": -1.0}, "`tol` must be zero or more"),
+        ({"kind": "probabilities"}, "Probabilities must lie between 0 and 1"),
+        ({"classes": [0, 1]}, "got 3 columns for 2 classes"),
+        ({"classes": [0, 1, 7]}, "must be classes of the columns, got 2"),
+    ],
+)
+def test_bad_parameters(parameters, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Rebalancer(**parameters).fit(SCORES, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(3), "one value a sample"),
+        (-np.ones(30), "finite, not negative"),
+        (np.zeros(30), "not all zero"),
+    ],
+)
+def test_bad_weights(weights, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Rebalancer().fit(SCORES, LABELS, sample_weight=weights)
+
+
+def test_bad_scores_when_predicting() -> None:
+    rebalancer = Rebalancer().fit(SCORES, LABELS)
+    with pytest.raises(InputError, match="2 features, but Rebalancer is expecting 3"):
+        rebalancer.predict(SCORES[:, :2])
+
+
+def test_bad_shrinkage_of_class_weights() -> None:
+    with pytest.raises(InputError, match="`shrinkage` must be zero or more"):
+        class_weights(ConfusionMatrix.from_counts([[1, 0], [0, 1]]), shrinkage=-1)
