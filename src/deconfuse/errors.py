@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from deconfuse.scaling.solution import Scaling
 
 __all__ = [
+    "ColumnChoiceWarning",
     "DeconfuseError",
     "DeconfuseWarning",
     "GeometryWarning",
@@ -66,6 +67,10 @@ class MissingExtraError(DeconfuseError, ImportError):
 
 class DeconfuseWarning(UserWarning):
     """Base of every warning of deconfuse."""
+
+
+class ColumnChoiceWarning(DeconfuseWarning):
+    """Columns that were found by their usual names, because the default ones are absent."""
 
 
 class UndefinedCellsWarning(DeconfuseWarning):

@@ -1,0 +1,174 @@
+"""Which columns of a table hold the labels, the predictions and the weights.
+
+The names that were asked for win. Only where a default name is absent, the names that people
+really use are looked for, and what was chosen is said in a ``ColumnChoiceWarning``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deconfuse._checks import show
+from deconfuse.errors import ColumnChoiceWarning, InputError
+
+__all__ = ["ColumnChoice", "choose_columns", "find_column", "names_predictions"]
+
+DEFAULT_LABEL = "label"
+DEFAULT_PREDICTION = "prediction"
+
+# In lower case, with "_" between words, as _plain writes them.
+_USUAL_LABELS = """
+    label labels y_true ytrue true true_label true_labels true_class truth target targets
+    gt ground_truth groundtruth actual actuals actual_label actual_class
+"""
+_USUAL_PREDICTIONS = """
+    prediction predictions pred preds y_pred ypred predicted predicted_label predicted_labels
+    predicted_class pred_label pred_class y_hat yhat
+"""
+_USUAL_NAMES = {
+    DEFAULT_LABEL: frozenset(_USUAL_LABELS.split()),
+    DEFAULT_PREDICTION: frozenset(_USUAL_PREDICTIONS.split()),
+}
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """The columns to count by, as the table spells them.
+
+    ``prediction`` is None where the prediction comes from scores.
+    """
+
+    label: str
+    prediction: str | None
+    weight: str | None
+
+
+def choose_columns(
+    columns: Sequence[str], *, label: str, prediction: str | None, weight: str | None
+) -> ColumnChoice:
+    """Return the columns asked for, or the usual names for them where a default is absent.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The columns there are.
+    label, prediction, weight : str or None
+        The columns asked for; ``prediction=None`` asks for none, as scores do.
+
+    Returns
+    -------
+    ColumnChoice
+        Columns that exist, all different.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, if several could be meant, or if one has two parts to play.
+
+    Warns
+    -----
+    ColumnChoiceWarning
+        Says which columns were taken, where they were not the ones asked for.
+
+    Examples
+    --------
+    >>> choose_columns(["id", "label", "prediction"], label="label", prediction="prediction",
+    ...                weight=None)
+    ColumnChoice(label='label', prediction='prediction', weight=None)
+    """
+    taken = [name for name in (label, prediction, weight) if name is not None]
+    chosen_label = _choose(columns, label, role=DEFAULT_LABEL, taken=taken)
+    chosen_prediction = None
+    if prediction is not None:
+        chosen_prediction = _choose(columns, prediction, role=DEFAULT_PREDICTION, taken=taken)
+    chosen_weight = None if weight is None else find_column(columns, weight, role="weight")
+    choice = ColumnChoice(chosen_label, chosen_prediction, chosen_weight)
+    _refuse_double_use(choice)
+    guesses = [
+        f"`{role}` from column {found!r}"
+        for role, found, asked in (
+            (DEFAULT_LABEL, chosen_label, label),
+            (DEFAULT_PREDICTION, chosen_prediction, prediction),
+        )
+        if found != asked
+    ]
+    if guesses:
+        warnings.warn(
+            f"Read {' and '.join(guesses)}. Name the columns to choose them yourself.",
+            ColumnChoiceWarning,
+            stacklevel=2,
+        )
+    return choice
+
+
+def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
+    """Return ``name`` if it is a column, and raise an error that lists the columns if not."""
+    if not isinstance(name, str):
+        raise InputError(
+            f"`{role}` must be the name of a column, got {type(name).__name__}.",
+            hint="to count two sequences, use ConfusionMatrix.from_predictions.",
+        )
+    if name in columns:
+        return name
+    alike = difflib.get_close_matches(name, columns, n=1)
+    alike += [column for column in columns if _plain(column) == _plain(name)]
+    hint = f"did you mean {alike[-1]!r}?" if alike else f"name the right one with `{role}`."
+    raise InputError(
+        f"`{role}` must be a column, got {name!r}. The columns are: {_listed(columns)}.", hint=hint
+    )
+
+
+def names_predictions(columns: Sequence[str], *, label: str, prediction: str) -> bool:
+    """Return whether these can be the columns of a table of predictions.
+
+    Examples
+    --------
+    >>> names_predictions(["true", "cat", "dog"], label="label", prediction="prediction")
+    False
+    """
+    return all(
+        name in columns or (name == role and bool(_usual(columns, role)))
+        for name, role in ((label, DEFAULT_LABEL), (prediction, DEFAULT_PREDICTION))
+    )
+
+
+def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str]) -> str:
+    if name in columns or name != role:
+        return find_column(columns, name, role=role)
+    fits = [column for column in _usual(columns, role) if column not in taken]
+    if len(fits) > 1:
+        raise InputError(
+            f"`{role}` must be one column, and several could be meant: {_listed(fits)}.",
+            hint=f"say which, as in {role}={fits[0]!r}.",
+        )
+    if not fits:
+        return find_column(columns, name, role=role)
+    return fits[0]
+
+
+def _usual(columns: Sequence[str], role: str) -> list[str]:
+    return [column for column in columns if _plain(column) in _USUAL_NAMES[role]]
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())
+
+
+def _refuse_double_use(choice: ColumnChoice) -> None:
+    roles = {"label": choice.label, "prediction": choice.prediction, "weight": choice.weight}
+    used: dict[str, str] = {}
+    for role, column in roles.items():
+        if column is None:
+            continue
+        if column in used:
+            raise InputError(
+                f"`{used[column]}` and `{role}` must be different columns, got {column!r} for both."
+            )
+        used[column] = role
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return show(columns, limit=20)

@@ -1,0 +1,137 @@
+"""What DuckDB says about a file that it cannot read, in the words of the caller."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from deconfuse._checks import show
+from deconfuse.adapters.file_formats import DataFile
+from deconfuse.errors import InputError
+
+__all__ = ["explain_failure"]
+
+# A few seconds of looking for the place of an error, no more.
+_SEARCHED_LINES = 1_000_000
+
+_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_NAMED_FILE = re.compile(r'(?:file = |file "|GZIP stream: )([^"\n]+)')
+
+
+def explain_failure(message: str, files: Sequence[DataFile]) -> InputError:
+    """Return the error for a message of DuckDB on these files."""
+    file = _named_file(message, files)
+    where = f"File {str(file.path)!r}" if file else f"One of {show([str(f.path) for f in files], 3)}"
+    if "Malformed JSON" in message:
+        return _json(message, where, file)
+    for sign, explain in _EXPLANATIONS:
+        if sign.search(message):
+            return explain(message, where)
+    first_line = message.strip().split("\n", 1)[0]
+    return InputError(f"{where} could not be read: {first_line}")
+
+
+def _named_file(message: str, files: Sequence[DataFile]) -> DataFile | None:
+    if len(files) == 1:
+        return files[0]
+    named = _NAMED_FILE.search(message)
+    for file in files:
+        if named and Path(named[1].strip()).name == file.path.name:
+            return file
+    return None
+
+
+def _line(message: str) -> str:
+    line = _LINE.search(message)
+    return f" in line {int(line[1]):,}" if line else ""
+
+
+def _ragged(message: str, where: str) -> InputError:
+    columns = _COLUMNS.search(message)
+    expected, found = columns.groups() if columns else ("equally many", "others")
+    return InputError(
+        f"{where} must have {expected} values in every row, got {found}{_line(message)}.",
+        hint="quote values that hold the delimiter; a short last line means that it is truncated.",
+    )
+
+
+def _quote(message: str, where: str) -> InputError:
+    return InputError(
+        f"{where} must close every quoted value, and has an open quote{_line(message)}.",
+        hint='double the quotes inside a quoted value ("").',
+    )
+
+
+def _encoding(message: str, where: str) -> InputError:
+    return InputError(
+        f"{where} must be UTF-8 text, and is not{_line(message)}.", hint="save it as UTF-8."
+    )
+
+
+def _truncated(_: str, where: str) -> InputError:
+    return InputError(
+        f"{where} must be complete, and is truncated or damaged.", hint="copy or write it again."
+    )
+
+
+def _json(message: str, where: str, file: DataFile | None) -> InputError:
+    # DuckDB counts the lines of JSON differently from version to version.
+    reason = message.rsplit(":", 1)[1].split("\n", 1)[0].strip(" .")
+    line = _malformed_line(file) if file else None
+    place = f" in line {line:,}" if line else ""
+    return InputError(
+        f"{where} must be JSON lines, one object a line, and is malformed{place}: {reason}.",
+        hint="a cut last line means that it is truncated.",
+    )
+
+
+def _malformed_line(file: DataFile) -> int | None:
+    """Return the number of the first line that is no JSON, if it is among the first ones."""
+    if file.compression == "zstd" or file.head.lstrip().startswith(b"["):
+        return None
+    with gzip.open(file.path) if file.compression == "gzip" else file.path.open("rb") as stream:
+        for number, line in enumerate(islice(stream, _SEARCHED_LINES), start=1):
+            try:
+                if line.strip():
+                    json.loads(line)
+            except ValueError:
+                return number
+    return None
+
+
+def _schema(message: str, where: str) -> InputError:
+    column = re.search(r'column "((?:[^"])*)"', message)
+    name = f" {column[1]!r}" if column else ""
+    return InputError(
+        f"{where} must have the columns of the other files, and lacks column{name}.",
+        hint="count files of different layouts one by one and merge the matrices with `+`.",
+    )
+
+
+def _memory(_: str, where: str) -> InputError:
+    return InputError(
+        f"{where} has more distinct (label, prediction) pairs than fit in memory.",
+        hint="check that the columns hold classes, not identifiers.",
+    )
+
+
+_EXPLANATIONS: tuple[tuple[re.Pattern[str], Callable[[str, str], InputError]], ...] = (
+    (re.compile(r"unterminated quote", re.IGNORECASE), _quote),
+    (re.compile(r"unicode|utf-?8", re.IGNORECASE), _encoding),
+    (_COLUMNS, _ragged),
+    (re.compile(r"schema mismatch"), _schema),
+    (re.compile(r"Out of Memory", re.IGNORECASE), _memory),
+    (
+        re.compile(
+            r"GZIP|magic bytes|decompress|Snappy|ZSTD|footer|Expected to be able to read"
+            r"|not enough data|TProtocol|out of buffer",
+            re.IGNORECASE,
+        ),
+        _truncated,
+    ),
+)

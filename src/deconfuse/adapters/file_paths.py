@@ -1,0 +1,161 @@
+"""Paths, patterns and folders, as the caller gives them, to the files that are meant."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from deconfuse._checks import show
+from deconfuse.errors import InputError
+
+__all__ = ["FileSet", "Paths", "expand_paths", "pattern_of"]
+
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_DATA_SUFFIX = re.compile(
+    r"\.(csv|tsv|tab|txt|parquet|pq|json|jsonl|ndjson|arrow|feather|ipc|arrows)"
+    r"(\.(gz|gzip|zst|zstd))?$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSet:
+    """The files to count, sorted as they were found.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        Regular files, each once.
+    partitioned : bool
+        Whether they lie in folders named ``column=value``, as Spark and Dask write partitions.
+    """
+
+    paths: tuple[Path, ...]
+    partitioned: bool = False
+
+
+def expand_paths(paths: Paths) -> FileSet:
+    """Return the files that are meant.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        Each a file, a folder (all the data files below it), or a pattern with ``*``, ``?``,
+        ``[...]`` or ``**``. A file whose name has such characters is taken by its name first.
+
+    Returns
+    -------
+    FileSet
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, a pattern matches nothing, a folder holds no data files, or a file
+        is named twice.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv", "_SUCCESS"):
+    ...         pathlib.Path(folder, name).touch()
+    ...     [path.name for path in expand_paths(folder).paths]
+    ['a.csv', 'b.csv']
+    """
+    asked = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not asked:
+        raise InputError("`path` must name at least one file, got none.")
+    found: list[Path] = []
+    partitioned = False
+    for path in asked:
+        if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+            raise InputError(
+                f"`path` must be a path or several of them, got {type(path).__name__}.",
+                hint="to count a data frame, use ConfusionMatrix.from_frame.",
+            )
+        files = _expand(os.fspath(path))
+        found += files.paths
+        partitioned = partitioned or files.partitioned
+    _refuse_repeated(found)
+    return FileSet(tuple(found), partitioned)
+
+
+def pattern_of(path: Path) -> str:
+    """Return a pattern for DuckDB that matches this path alone, whatever characters it has."""
+    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))
+
+
+def _expand(text: str) -> FileSet:
+    if _URL.match(text):
+        raise InputError(
+            f"`path` must be a local file, got {text!r}.",
+            hint="download it first, or open it in an engine and use ConfusionMatrix.from_frame.",
+        )
+    path = Path(text)
+    if path.is_file():
+        return FileSet((path,))
+    if path.is_dir():
+        return _folder(path)
+    if path.exists():
+        raise InputError(
+            f"`path` must be a regular file or a folder, and {text!r} is neither.",
+            hint="write what it delivers to a file first.",
+        )
+    if glob.has_magic(text):
+        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
+        files = [match for match in matches if match.is_file()]
+        if files:
+            return FileSet(tuple(files))
+        if not matches:
+            raise InputError(f"Pattern {text!r} must match at least one file, and matches none.")
+        parts = [_folder(match) for match in matches]
+        merged = tuple(file for part in parts for file in part.paths)
+        return FileSet(merged, any(part.partitioned for part in parts))
+    raise InputError(f"File {text!r} must exist, and does not.", hint=_nearest(path))
+
+
+def _folder(folder: Path) -> FileSet:
+    # Names with a leading dot or underscore are marks and checksums of the job that wrote them.
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    ]
+    named = [file for file in files if _DATA_SUFFIX.search(file.name)]
+    chosen = named or files
+    if not chosen:
+        raise InputError(f"Folder {str(folder)!r} must hold data files, and has none.")
+    partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
+    return FileSet(tuple(chosen), partitioned)
+
+
+def _refuse_repeated(files: Sequence[Path]) -> None:
+    seen: set[str] = set()
+    repeated: list[str] = []
+    for file in files:
+        place = os.path.abspath(file)
+        if place in seen:
+            repeated.append(str(file))
+        seen.add(place)
+    if repeated:
+        raise InputError(
+            f"Each file must be named once, got {show(repeated)} more than once.",
+            hint="its rows would count twice.",
+        )
+
+
+def _nearest(path: Path) -> str | None:
+    parent = path.parent
+    if not parent.is_dir():
+        return f"there is no folder {str(parent)!r} either." if parent != Path() else None
+    alike = difflib.get_close_matches(path.name, os.listdir(parent), n=1)
+    return f"did you mean {str(parent / alike[0])!r}?" if alike else None

@@ -1,0 +1,189 @@
+"""The one query that counts pairs over all scans: rows, missing values, weights, best scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from deconfuse.adapters.column_names import ColumnChoice
+from deconfuse.adapters.file_paths import pattern_of
+from deconfuse.adapters.file_scans import Scan
+from deconfuse.adapters.pairs import FLOAT_HINT, MAX_PAIRS
+from deconfuse.adapters.score_columns import ScoreColumns
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["PairQuery", "pair_query", "refuse_mixed_files"]
+
+_Kind: TypeAlias = Literal["int", "str", "bool", "date"]
+
+# Types as DuckDB writes them, with the kind of class name they hold.
+_KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
+    (re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"), "int"),
+    (re.compile(r"VARCHAR|ENUM.*"), "str"),
+    (re.compile(r"BOOLEAN"), "bool"),
+    (re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?"), "date"),
+)
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
+_NUMBER_LIST = re.compile(rf"({_NUMBER.pattern})\[\d*\]")
+_FRACTION = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuery:
+    """SQL with what is bound in it."""
+
+    sql: str
+    parameters: list[Any]
+
+
+def pair_query(
+    scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumns | None
+) -> PairQuery:
+    """Return the query that groups the rows of all scans by (label, prediction).
+
+    Its result has the columns true_value, pred_value and rows; with weights weight_sum,
+    weight_squares, weight_present and weight_lowest; with scores shortest and longest.
+    """
+    parts: list[str] = []
+    parameters: list[Any] = []
+    for scan in scans:
+        select = [f"{_key(scan, columns.label, 'label', parameters)} AS t"]
+        if columns.prediction is not None:
+            select.append(f"{_key(scan, columns.prediction, 'prediction', parameters)} AS p")
+        elif scores is not None:
+            select.append(f"{_score_list(scan, scores, parameters)} AS s")
+        if columns.weight is not None:
+            select.append(f"{_number(scan, columns.weight, 'weight', parameters)} AS w")
+        parts.append(f"SELECT {', '.join(select)} FROM {scan.source}")
+        parameters += scan.parameters
+    rows = " UNION ALL ".join(parts)
+    sums = ["count(*) AS rows"]
+    if scores is not None:
+        # The first of the highest. NaN is the highest of all in DuckDB, so it is looked for.
+        known = "len(s) > 0 AND list_count(s) = len(s) AND NOT list_contains(s, 'nan'::DOUBLE)"
+        best = f"CASE WHEN {known} THEN list_position(s, list_max(s)) - 1 END"
+        rows = f"SELECT *, {best} AS p FROM ({rows})"
+        sums += ["min(len(s)) AS shortest", "max(len(s)) AS longest"]
+    if columns.weight is not None:
+        sums += [
+            "sum(w) AS weight_sum",
+            "sum(w * w) AS weight_squares",
+            "count(w) AS weight_present",
+            "min(w) AS weight_lowest",
+        ]
+    true = _result(scans[0], columns.label, "t")
+    pred = "p" if columns.prediction is None else _result(scans[0], columns.prediction, "p")
+    sql = (
+        f"SELECT {true} AS true_value, {pred} AS pred_value, * EXCLUDE (t, p)"
+        f" FROM (SELECT t, p, {', '.join(sums)} FROM ({rows}) GROUP BY t, p)"
+        f" LIMIT {MAX_PAIRS + 1}"
+    )
+    return PairQuery(sql, parameters)
+
+
+def refuse_mixed_files(
+    connection: duckdb.DuckDBPyConnection, scans: Sequence[Scan], column: str
+) -> None:
+    """Raise if a column has one type in some files and another in others.
+
+    DuckDB would cast the later ones to the type of the first.
+    """
+    kinds: dict[str, str] = {}
+    for scan in scans:
+        if scan.typing != "native":
+            return
+        kinds.setdefault(_kind_of(scan, column), str(scan.files[0].path))
+        if scan.files[0].format == "parquet" and len(scan.files) > 1:
+            patterns = [pattern_of(file.path) for file in scan.files]
+            rows = connection.execute(_PARQUET_KINDS, [patterns, column]).fetchall()
+            kinds = dict(rows) or kinds
+    if len(kinds) > 1:
+        (one, first), (other, second), *_ = kinds.items()
+        raise InputError(
+            f"Column {column!r} must have one type in all files, got {one} in {first!r} and"
+            f" {other} in {second!r}.",
+            hint="write one of them again with the type of the other.",
+        )
+
+
+_PARQUET_KINDS = """
+    SELECT CASE WHEN type = 'BOOLEAN' THEN 'bool'
+                WHEN logical_type LIKE 'Date%' OR logical_type LIKE 'Timestamp%' THEN 'date'
+                WHEN type LIKE '%BYTE_ARRAY' THEN 'str'
+                WHEN type LIKE 'INT%' THEN 'int' ELSE 'float' END AS kind,
+           min(file_name)
+    FROM parquet_schema(?) WHERE name = ? AND type IS NOT NULL GROUP BY kind ORDER BY 2
+"""
+
+
+def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
+    column = scan.column(name, role)
+    if scan.typing == "json":
+        parameters.append(_pointer(name))
+        return "nullif(CAST(json_extract(json, ?) AS VARCHAR), 'null')"
+    if scan.typing == "native":
+        _kind_of(scan, name)
+    return column
+
+
+def _kind_of(scan: Scan, name: str) -> _Kind:
+    found = scan.type_of(name)
+    for pattern, kind in _KINDS:
+        if pattern.fullmatch(found):
+            return kind
+    raise InputError(
+        f"Column {name!r} must hold class names (int, str, bool or date), got {found}.",
+        hint=FLOAT_HINT if _FRACTION.fullmatch(found) else "for scores, use `scores`.",
+    )
+
+
+def _result(scan: Scan, name: str, key: str) -> str:
+    """Return SQL for a grouped value in a type that arrives in numpy without loss."""
+    if scan.typing == "native":
+        kind = _kind_of(scan, name)
+        if kind == "int":
+            return f"CAST({key} AS BIGINT)"
+        if kind == "str":
+            return f"CAST({key} AS VARCHAR)"
+    return key
+
+
+def _number(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
+    column = scan.column(name, role)
+    if scan.typing == "json":
+        parameters.append(_pointer(name))
+        return "TRY_CAST(json_extract(json, ?) AS DOUBLE)"
+    if scan.typing == "native":
+        if not _NUMBER.fullmatch(scan.type_of(name)):
+            raise InputError(
+                f"Column {name!r} must hold numbers, got {scan.type_of(name)}.",
+            )
+        return f"CAST({column} AS DOUBLE)"
+    return f"TRY_CAST({column} AS DOUBLE)"
+
+
+def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
+    if not scores.is_list:
+        items = [_number(scan, name, "scores", parameters) for name in scores.columns]
+        return f"[{', '.join(items)}]"
+    name = scores.columns[0]
+    column = scan.column(name, "scores")
+    if scan.typing == "json":
+        parameters.append(_pointer(name))
+        return "TRY_CAST(json_extract(json, ?) AS DOUBLE[])"
+    if scan.typing == "native" and not _NUMBER_LIST.fullmatch(scan.type_of(name)):
+        raise InputError(
+            f"`scores` must be a column of lists of numbers, got {scan.type_of(name)} in {name!r}.",
+            hint="give one column a class as a list of names.",
+        )
+    return f"TRY_CAST({column} AS DOUBLE[])"
+
+
+def _pointer(name: str) -> str:
+    """Return the JSON pointer (RFC 6901) of a key at the top."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")

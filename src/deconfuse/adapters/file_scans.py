@@ -1,0 +1,272 @@
+"""Files of one format to queries that DuckDB can run on them, out of core.
+
+No text of the data or of the caller becomes SQL: file names, column names, delimiters and JSON
+keys are bound as parameters, and columns get names of ours by their position.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from deconfuse._checks import show
+from deconfuse.adapters.column_names import find_column
+from deconfuse.adapters.file_formats import DataFile, Format
+from deconfuse.adapters.file_paths import pattern_of
+from deconfuse.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Scan", "Typing", "make_scans", "read_header", "zstd_head"]
+
+# Whether values come with types of the engine, as text, or as JSON.
+Typing: TypeAlias = Literal["native", "text", "json"]
+
+_DELIMITERS = (",", "\t", ";", "|")
+_SAMPLED_OBJECTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Files that one query can read, as a table with columns c0, c1 and so on.
+
+    Attributes
+    ----------
+    files : tuple of DataFile
+    columns : tuple of str
+        Names as the files spell them.
+    types : tuple of str
+        DuckDB's types of the columns; empty where the typing is not native.
+    source, parameters
+        What to select from, and what is bound in it.
+    """
+
+    files: tuple[DataFile, ...]
+    columns: tuple[str, ...]
+    typing: Typing
+    source: str
+    parameters: tuple[Any, ...]
+    types: tuple[str, ...] = field(default=())
+
+    def column(self, name: str, role: str) -> str:
+        """Return SQL for a column, or raise an error that names the file that lacks it."""
+        try:
+            position = self.columns.index(find_column(self.columns, name, role=role))
+        except InputError as error:
+            where = str(self.files[0].path)
+            raise InputError(f"{error.message} (in {where!r})", hint=error.hint) from error
+        return f"c{position}"
+
+    def type_of(self, name: str) -> str:
+        """Return DuckDB's type of a column."""
+        return self.types[self.columns.index(name)]
+
+
+def make_scans(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+) -> list[Scan]:
+    """Return queries that together read all the files, which must be of one format."""
+    formats: dict[Format, DataFile] = {}
+    for file in files:
+        formats.setdefault(file.format, file)
+    if len(formats) > 1:
+        examples = show([str(file.path) for file in formats.values()])
+        raise InputError(
+            f"Files must be of one format, got {' and '.join(formats)}: {examples}.",
+            hint="count each format for itself and merge the matrices with `+`.",
+        )
+    match files[0].format:
+        case "csv":
+            return _csv_scans(files)
+        case "json":
+            return _json_scans(connection, files)
+        case "parquet":
+            return [_parquet_scan(connection, files, partitioned=partitioned)]
+        case "arrow":
+            return [_arrow_scan(connection, files)]
+        case "arrow-stream":
+            return [_arrow_stream_scan(connection, file) for file in files]
+        case "npz":
+            raise InputError(
+                f"Saved matrices must be read one by one, got {len(files):,} files.",
+                hint="load each with ConfusionMatrix.load and merge them with `+`.",
+            )
+
+
+def read_header(file: DataFile) -> tuple[list[str], str]:
+    """Return the column names of a delimited file, and its delimiter."""
+    # The head may end inside a character, so only its first record is decoded strictly.
+    text = file.head.decode("utf-8-sig", errors="replace").lstrip("\r\n")
+    first_line = text.split("\n", 1)[0].split("\r", 1)[0]
+    counts = {mark: _outside_quotes(first_line, mark) for mark in _DELIMITERS}
+    delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
+    claims_tabs = file.path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if claims_tabs.endswith((".tsv", ".tab")) and counts["\t"] < counts[delimiter]:
+        raise InputError(
+            f"File {str(file.path)!r} is not what its name says: its columns are separated by"
+            f" {delimiter!r}, not by tabs.",
+            hint="rename it, or check how it was written.",
+        )
+    header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    if any("\ufffd" in name for name in header):
+        raise _not_utf8(file)
+    return header, delimiter
+
+
+def zstd_head(connection: duckdb.DuckDBPyConnection, path: Any) -> bytes:
+    """Return the first lines of a zstd file."""
+    import duckdb
+
+    # \x01 separates nothing in text, so every line is one value.
+    query = (
+        "SELECT line FROM read_csv(?, auto_detect=false, header=false, delim=?, quote='',"
+        " escape='', columns={'line': 'VARCHAR'}, compression='zstd', null_padding=true,"
+        " ignore_errors=true) LIMIT 100"
+    )
+    try:
+        rows = connection.execute(query, [[pattern_of(path)], "\x01"]).fetchall()
+    except duckdb.Error as error:
+        raise InputError(f"File {str(path)!r} could not be decompressed as zstd text.") from error
+    return "\n".join(line or "" for (line,) in rows).encode()
+
+
+def _outside_quotes(line: str, mark: str) -> int:
+    return sum(part.count(mark) for part in line.split('"')[::2])
+
+
+def _csv_scans(files: Sequence[DataFile]) -> list[Scan]:
+    """Return one scan for each layout: files may differ in the order of their columns."""
+    layouts: dict[tuple[tuple[str, ...], str, str], list[DataFile]] = {}
+    for file in files:
+        names, delimiter = read_header(file)
+        layouts.setdefault((tuple(names), delimiter, file.compression), []).append(file)
+    scans = []
+    for (header, delimiter, compression), members in layouts.items():
+        _refuse_repeated_columns(header, members[0])
+        types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(header)))
+        source = (
+            "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
+            " compression=?, strict_mode=true, null_padding=false, ignore_errors=false,"
+            f" hive_partitioning=false, columns={{{types}}})"
+        )
+        patterns = [pattern_of(member.path) for member in members]
+        parameters = (patterns, delimiter, compression)
+        scans.append(Scan(tuple(members), header, "text", source, parameters))
+    return scans
+
+
+def _refuse_repeated_columns(header: Sequence[str], file: DataFile) -> None:
+    repeated = [name for name in dict.fromkeys(header) if name and list(header).count(name) > 1]
+    if repeated:
+        raise InputError(
+            f"File {str(file.path)!r} must name each column once, got {show(repeated)} more than"
+            " once.",
+        )
+
+
+def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:
+    layouts: dict[tuple[str, str], list[DataFile]] = {}
+    for file in files:
+        is_array = file.head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+        layout = ("array" if is_array else "newline_delimited", file.compression)
+        layouts.setdefault(layout, []).append(file)
+    scans = []
+    for (layout_format, compression), members in layouts.items():
+        source = "read_json_objects(?, format=?, compression=?, ignore_errors=false)"
+        patterns = [pattern_of(member.path) for member in members]
+        parameters = (patterns, layout_format, compression)
+        sample = connection.execute(
+            f"SELECT DISTINCT unnest(json_keys(json)) FROM"
+            f" (SELECT json FROM {source} LIMIT {_SAMPLED_OBJECTS})",
+            list(parameters),
+        ).fetchall()
+        columns = tuple(sorted(name for (name,) in sample))
+        scans.append(Scan(tuple(members), columns, "json", source, parameters))
+    return scans
+
+
+def _parquet_scan(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+) -> Scan:
+    parameters = ([pattern_of(file.path) for file in files], partitioned)
+    source = "read_parquet(?, hive_partitioning=?, union_by_name=false)"
+    scan = _described(connection, files, source, parameters)
+    # DuckDB renames columns that differ only in case; the file's own spelling is what users know.
+    names = _top_level_names(connection, files[0])
+    return replace(scan, columns=(*names, *scan.columns[len(names) :]))
+
+
+def _top_level_names(connection: duckdb.DuckDBPyConnection, file: DataFile) -> tuple[str, ...]:
+    query = "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)"
+    nodes = iter(connection.execute(query, [[pattern_of(file.path)]]).fetchall())
+
+    def skip(children: int) -> None:
+        for _ in range(children):
+            skip(next(nodes)[1])
+
+    names = []
+    for _ in range(next(nodes)[1]):
+        name, children = next(nodes)
+        names.append(name)
+        skip(children)
+    return tuple(names)
+
+
+def _arrow_scan(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> Scan:
+    dataset = _pyarrow().dataset.dataset([str(file.path) for file in files], format="ipc")
+    return _registered(connection, files, dataset)
+
+
+def _arrow_stream_scan(connection: duckdb.DuckDBPyConnection, file: DataFile) -> Scan:
+    arrow = _pyarrow()
+    return _registered(connection, [file], arrow.ipc.open_stream(arrow.memory_map(str(file.path))))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.dataset
+        import pyarrow.ipc
+    except ImportError as error:
+        raise MissingExtraError.of(
+            "pyarrow", extra="arrow", feature="Reading Arrow IPC files"
+        ) from error
+    return pyarrow
+
+
+def _registered(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], arrow: Any
+) -> Scan:
+    name = f"arrow_{len(connection.execute('SHOW TABLES').fetchall())}"
+    connection.register(name, arrow)
+    scan = _described(connection, files, name, ())
+    return replace(scan, columns=tuple(arrow.schema.names))
+
+
+def _described(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[DataFile],
+    source: str,
+    parameters: tuple[Any, ...],
+) -> Scan:
+    """Return a scan with the names and types that DuckDB reads from the files' own schema."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}", list(parameters)).fetchall()
+    ours = ", ".join(f"c{position}" for position in range(len(rows)))
+    return Scan(
+        tuple(files),
+        tuple(row[0] for row in rows),
+        "native",
+        f"{source} AS t({ours})",
+        parameters,
+        tuple(row[1] for row in rows),
+    )
+
+
+def _not_utf8(file: DataFile) -> InputError:
+    return InputError(
+        f"File {str(file.path)!r} must be UTF-8 text, and is not.", hint="save it as UTF-8."
+    )

@@ -1,0 +1,229 @@
+"""Files of predictions to a confusion matrix, counted by DuckDB without loading them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse.adapters.column_names import ColumnChoice, choose_columns
+from deconfuse.adapters.file_errors import explain_failure
+from deconfuse.adapters.file_formats import DataFile, inspect_file
+from deconfuse.adapters.file_paths import Paths, expand_paths
+from deconfuse.adapters.file_queries import pair_query, refuse_mixed_files
+from deconfuse.adapters.file_scans import Scan, make_scans, zstd_head
+from deconfuse.adapters.matrix_files import load_matrix
+from deconfuse.adapters.pairs import (
+    PairTable,
+    WeightSums,
+    build_matrix,
+    refuse_empty,
+    refuse_missing,
+    refuse_too_many_pairs,
+)
+from deconfuse.adapters.score_columns import (
+    ScoreColumns,
+    Scores,
+    name_positions,
+    read_scores,
+    refuse_unknown_scores,
+)
+from deconfuse.adapters.text_values import from_json, from_text
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["count_file"]
+
+
+def count_file(
+    path: Paths,
+    *,
+    label: str = "label",
+    prediction: str = "prediction",
+    weight: str | None = None,
+    scores: Scores | None = None,
+) -> ConfusionMatrix:
+    """Count two columns of files without loading them.
+
+    Parameters
+    ----------
+    path : path, or iterable of paths
+        CSV, TSV, Parquet, JSON lines or Arrow IPC; CSV and JSON plain or compressed with gzip or
+        zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these. The
+        content must be what the name says. A matrix that was saved with its class names is
+        recognized and loaded.
+    label, prediction : str
+        Columns of class names. Where a default name is absent, the usual ones are looked for
+        ("y_true", "target", "y_pred", "pred" and so on), and a ``ColumnChoiceWarning`` says which
+        were taken.
+    weight : str, optional
+        Column of sample weights, finite and non-negative.
+    scores : str, sequence of str, or mapping, optional
+        Take the class with the highest score as the prediction, instead of a column: the name of a
+        column of lists, the columns named by their classes, or a mapping of columns to classes.
+
+    Returns
+    -------
+    ConfusionMatrix
+        With the classes sorted.
+
+    Raises
+    ------
+    InputError
+        If a file does not exist, is empty, truncated, malformed or not what its name says; if a
+        column is missing, or holds missing values, floats or identifiers.
+    MissingExtraError
+        For Arrow IPC, if PyArrow is not installed.
+
+    Notes
+    -----
+    Parquet and Arrow have types, and JSON has some. In CSV, classes are whole numbers, bools or ISO
+    dates where all values of both columns are written as such, and strings otherwise. An empty
+    value is a missing one.
+
+    DuckDB runs in memory of its own, spills to a temporary folder, and may neither load extensions
+    nor use the network.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "predictions.csv"
+    ...     _ = path.write_text("label,prediction\\ncat,cat\\ndog,cat\\ndog,dog\\n")
+    ...     count_file(path).counts
+    array([[1, 0],
+           [1, 1]])
+    """
+    files = expand_paths(path)
+    with _connect() as connection:
+        inspected = [
+            inspect_file(file, lambda zipped: zstd_head(connection, zipped)) for file in files.paths
+        ]
+        if scores is None and len(inspected) == 1:
+            saved = load_matrix(inspected[0], label=label, prediction=prediction)
+            if saved is not None:
+                return saved
+        with _explained(inspected):
+            scans = make_scans(connection, inspected, partitioned=files.partitioned)
+            names = scans[0].columns
+            asked = None if scores is None else read_scores(scores, names)
+            columns = choose_columns(
+                names, label=label, prediction=None if asked else prediction, weight=weight
+            )
+            for column in (columns.label, columns.prediction):
+                if column is not None:
+                    refuse_mixed_files(connection, scans, column)
+            query = pair_query(scans, columns, asked)
+            result = connection.execute(query.sql, query.parameters).fetchnumpy()
+    table = _read_pairs(result, scans[0], columns, asked)
+    if asked is None:
+        return build_matrix(table, columns)
+    classes = asked.class_list(_n_scores(result, asked), table.true)
+    return build_matrix(name_positions(table, classes), columns, classes=classes)
+
+
+@contextmanager
+def _connect() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open DuckDB so that it reads local files, and does nothing else that data could ask for."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="deconfuse-") as spill:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+            "temp_directory": spill,
+        }
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _explained(files: Sequence[DataFile]) -> Iterator[None]:
+    """Turn what DuckDB and PyArrow raise on a bad file into an `InputError`."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise explain_failure(str(error), files) from error
+    except OSError as error:
+        # PyArrow's ArrowInvalid is a ValueError, its read errors are OSErrors.
+        raise explain_failure(str(error), files) from error
+
+
+def _read_pairs(
+    result: dict[str, Any], scan: Scan, columns: ColumnChoice, scores: ScoreColumns | None
+) -> PairTable:
+    """Read counts, missing values and weights from the grouped rows."""
+    rows = np.asarray(result["rows"], dtype=np.int64)
+    refuse_too_many_pairs(len(rows))
+    total = int(rows.sum())
+    refuse_empty(total)
+    unknown = {
+        name: int(rows[np.ma.getmaskarray(result[name])].sum())
+        for name in ("true_value", "pred_value")
+    }
+    missing = {columns.label: unknown["true_value"]}
+    if columns.prediction is not None:
+        missing[columns.prediction] = unknown["pred_value"]
+    refuse_missing(missing, total)
+    if scores is not None:
+        refuse_unknown_scores(unknown["pred_value"], total, scores)
+    true, pred = _typed(result["true_value"], result["pred_value"], scan, columns)
+    weights = None
+    if columns.weight is not None:
+        weights = WeightSums(
+            _floats(result["weight_sum"]),
+            _floats(result["weight_squares"]),
+            np.asarray(result["weight_present"], dtype=np.int64),
+            _floats(result["weight_lowest"]),
+        )
+    return PairTable(true, pred, rows, weights)
+
+
+def _n_scores(result: dict[str, Any], scores: ScoreColumns) -> int:
+    shortest, longest = int(result["shortest"].min()), int(result["longest"].max())
+    if shortest != longest:
+        raise InputError(
+            f"Scores must be lists of one length, got lengths from {shortest:,} to {longest:,} in"
+            f" {scores.described}.",
+        )
+    return shortest
+
+
+def _typed(
+    true: Any, pred: Any, scan: Scan, columns: ColumnChoice
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the values of the pairs with their types; positions of scores stay as they are."""
+    arrays = (np.ma.getdata(true), np.ma.getdata(pred))
+    label, prediction = columns.label, columns.prediction
+    if scan.typing == "native":
+        return _plain(arrays[0]), _plain(arrays[1])
+    if scan.typing == "json":
+        typed = from_json(arrays[0].tolist(), label)
+        return typed, arrays[1] if prediction is None else from_json(arrays[1].tolist(), prediction)
+    texts = arrays[0].tolist()
+    if prediction is None:
+        return from_text(texts, texts, (label, label))[0], arrays[1]
+    return from_text(texts, arrays[1].tolist(), (label, prediction))
+
+
+def _plain(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return values as integers, bools or objects: fetched dates are numpy's."""
+    return values.astype("datetime64[us]").astype(object) if values.dtype.kind == "M" else values
+
+
+def _floats(values: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))

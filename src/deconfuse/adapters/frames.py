@@ -1,0 +1,231 @@
+"""Data frames of any engine to a confusion matrix, counted where they are.
+
+The engine groups by (label, prediction) and returns the distinct pairs with their counts; the
+null checks and the sums of weights are read from the same result. The frame itself never leaves
+its engine.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from narwhals.exceptions import NarwhalsError
+
+from deconfuse.adapters.column_names import ColumnChoice, choose_columns
+from deconfuse.adapters.pairs import (
+    FLOAT_HINT,
+    MAX_PAIRS,
+    PairTable,
+    WeightSums,
+    build_matrix,
+    refuse_empty,
+    refuse_missing,
+    refuse_too_many_pairs,
+)
+from deconfuse.adapters.score_columns import (
+    ScoreColumns,
+    Scores,
+    add_position,
+    name_positions,
+    read_scores,
+    refuse_unknown_scores,
+)
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError, MissingExtraError
+
+__all__ = ["count_frame"]
+
+_ENGINES = "pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis"
+_Backend: TypeAlias = Literal["pyarrow", "polars", "pandas"]
+
+# The columns of the grouped frame; the caller's names are only ever read.
+_TRUE, _PRED, _WEIGHT, _ROWS = "true", "pred", "weight", "rows"
+
+
+def count_frame(
+    frame: Any,
+    *,
+    label: str = "label",
+    prediction: str = "prediction",
+    weight: str | None = None,
+    scores: Scores | None = None,
+) -> ConfusionMatrix:
+    """Count two columns of a data frame inside its own engine.
+
+    Parameters
+    ----------
+    frame : data frame
+        Of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, PySpark or Ibis.
+    label, prediction : str
+        Columns of class names: int, string, bool, date or categorical. Where a default name is
+        absent, the usual ones are looked for ("y_true", "target", "y_pred", "pred" and so on),
+        and a ``ColumnChoiceWarning`` says which were taken.
+    weight : str, optional
+        Column of sample weights, finite and non-negative.
+    scores : str, sequence of str, or mapping, optional
+        Take the class with the highest score as the prediction, instead of a column: the name of a
+        column of lists, the columns named by their classes, or a mapping of columns to classes.
+
+    Returns
+    -------
+    ConfusionMatrix
+        With the classes sorted. Their names have the type they have in the frame.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, holds missing values, floats or identifiers, or if labels and
+        predictions are of different types.
+
+    Notes
+    -----
+    Only distinct pairs leave the engine, and at most 25 million of them. Lazy frames are not
+    collected; Polars runs them on its streaming engine.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"label": ["cat", "dog", "dog"], "prediction": ["cat", "cat", "dog"]})
+    >>> count_frame(frame).counts
+    array([[1, 0],
+           [1, 1]])
+    """
+    lazy = _as_lazy(frame)
+    schema = lazy.collect_schema()
+    names = list(schema)
+    asked = None if scores is None else read_scores(scores, names)
+    columns = choose_columns(
+        names, label=label, prediction=None if asked else prediction, weight=weight
+    )
+    for column in (columns.label, columns.prediction):
+        if column is not None:
+            _check_dtype(schema[column], column)
+    if columns.weight is not None:
+        _check_weight_dtype(schema[columns.weight], columns.weight)
+    if columns.prediction is not None:
+        return build_matrix(_group(lazy.select(*_roles(columns)), columns), columns)
+    assert asked is not None
+    return _count_scores(lazy, columns, asked)
+
+
+def _as_lazy(frame: Any) -> nw.LazyFrame[Any]:
+    try:
+        return nw.from_native(frame).lazy()
+    except TypeError as error:
+        raise InputError(
+            f"`frame` must be a data frame of {_ENGINES}, got {type(frame).__name__}.",
+            hint="to count two sequences, use ConfusionMatrix.from_predictions; a file,"
+            " ConfusionMatrix.from_file.",
+        ) from error
+
+
+def _check_dtype(dtype: Any, column: str) -> None:
+    if dtype.is_float() or dtype.is_decimal():
+        raise InputError(
+            f"Column {column!r} must hold class names (int, str, bool or date), got {dtype}.",
+            hint=FLOAT_HINT,
+        )
+    if dtype.is_nested() or isinstance(dtype, (nw.Binary, nw.Time, nw.Duration)):
+        raise InputError(
+            f"Column {column!r} must hold class names (int, str, bool or date), got {dtype}.",
+            hint="for scores, use `scores`." if dtype.is_nested() else None,
+        )
+
+
+def _check_weight_dtype(dtype: Any, column: str) -> None:
+    if not dtype.is_numeric():
+        raise InputError(f"Weights must be numbers, got {dtype} in column {column!r}.")
+
+
+def _roles(columns: ColumnChoice) -> list[nw.Expr]:
+    """Return the columns to count by under names of ours, so that no name can clash."""
+    roles = [nw.col(columns.label).alias(_TRUE)]
+    if columns.prediction is not None:
+        roles.append(nw.col(columns.prediction).alias(_PRED))
+    if columns.weight is not None:
+        roles.append(nw.col(columns.weight).cast(nw.Float64()).alias(_WEIGHT))
+    return roles
+
+
+def _count_scores(
+    lazy: nw.LazyFrame[Any], columns: ColumnChoice, scores: ScoreColumns
+) -> ConfusionMatrix:
+    chosen, n_scores = add_position(lazy, scores, keep=_roles(columns), name=_PRED)
+    table = _group(chosen, columns, scores=scores)
+    classes = scores.class_list(n_scores, table.true)
+    return build_matrix(name_positions(table, classes), columns, classes=classes)
+
+
+def _group(
+    chosen: nw.LazyFrame[Any], columns: ColumnChoice, scores: ScoreColumns | None = None
+) -> PairTable:
+    """Let the engine group, take the distinct pairs out, and refuse missing values."""
+    sums = [nw.len().alias(_ROWS)]
+    if columns.weight is not None:
+        # The square is a column of its own: engines aggregate plain columns fastest.
+        chosen = chosen.with_columns((nw.col(_WEIGHT) * nw.col(_WEIGHT)).alias("square"))
+        sums += [
+            nw.col(_WEIGHT).sum().alias("sum"),
+            nw.col("square").sum().alias("squares"),
+            nw.col(_WEIGHT).count().alias("present"),
+            nw.col(_WEIGHT).min().alias("lowest"),
+        ]
+    grouped = _collect(chosen.group_by(_TRUE, _PRED).agg(*sums).head(MAX_PAIRS + 1))
+    refuse_too_many_pairs(len(grouped))
+    rows = grouped[_ROWS].to_numpy().astype(np.int64)
+    total = int(rows.sum())
+    refuse_empty(total)
+    missing = {
+        column: int(rows[grouped[key].is_null().to_numpy()].sum())
+        for column, key in ((columns.label, _TRUE), (columns.prediction, _PRED))
+        if column is not None
+    }
+    refuse_missing(missing, total)
+    if scores is not None:
+        refuse_unknown_scores(int(rows[grouped[_PRED].is_null().to_numpy()].sum()), total, scores)
+    weights = None
+    if columns.weight is not None:
+        weights = WeightSums(
+            _floats(grouped["sum"]),
+            _floats(grouped["squares"]),
+            grouped["present"].to_numpy().astype(np.int64),
+            _floats(grouped["lowest"]),
+        )
+    return PairTable(_values(grouped[_TRUE]), _values(grouped[_PRED]), rows, weights)
+
+
+def _collect(grouped: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    implementation = grouped.implementation
+    try:
+        if implementation.is_polars():
+            return grouped.collect(engine="streaming")
+        if implementation.is_duckdb():
+            return grouped.collect(backend=_result_backend())
+        return grouped.collect()
+    except NarwhalsError as error:
+        raise InputError(f"The frame could not be counted: {error}") from error
+
+
+def _result_backend() -> _Backend:
+    packages: tuple[_Backend, ...] = ("pyarrow", "polars", "pandas")
+    for package in packages:
+        if find_spec(package) is not None:
+            return package
+    raise MissingExtraError.of("pyarrow", extra="arrow", feature="Counting a DuckDB relation")
+
+
+def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
+    return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
+
+
+def _values(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Return distinct values as integers or bools where they are such, else as objects."""
+    if series.dtype.is_integer() or series.dtype == nw.Boolean:
+        return np.asarray(series.to_numpy())
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    return values

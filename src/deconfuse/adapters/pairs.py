@@ -1,0 +1,276 @@
+"""Distinct (label, prediction) pairs, as an engine returns them, to a confusion matrix.
+
+Engines group and add up; this module decides whether what came back can be a confusion matrix.
+It sees one row per distinct pair, never the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse._checks import Label, as_label, kind_of, show
+from deconfuse.adapters.column_names import ColumnChoice
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counting import PairCounts, assemble
+from deconfuse.errors import InputError
+
+__all__ = [
+    "FLOAT_HINT",
+    "MAX_PAIRS",
+    "PairTable",
+    "WeightSums",
+    "build_matrix",
+    "refuse_empty",
+    "refuse_missing",
+    "refuse_too_many_pairs",
+]
+
+# More distinct pairs than this never leave an engine: about a gigabyte of integers. A million
+# classes with five pairs each stay well below it.
+MAX_PAIRS = 25_000_000
+
+# An identifier is told from a class by three signs together: see _refuse_identifiers.
+_ID_VALUES = 1_000
+_ID_ROWS_PER_VALUE = 2.0
+_ID_SHARED = 0.1
+_MANY_VALUES = 10_000
+_MANY_SHARED = 0.01
+
+FLOAT_HINT = (
+    "cast the column to whole numbers or to strings; in pandas, whole numbers with missing"
+    " values turn into floats."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSums:
+    """What an engine added up over the weights of each pair.
+
+    Attributes
+    ----------
+    sums, squares : ndarray of float
+        Sum of the weights and of their squares.
+    present : ndarray of int
+        How many rows have a weight at all.
+    lowest : ndarray of float
+        The smallest weight, NaN where there is none.
+    """
+
+    sums: npt.NDArray[np.float64]
+    squares: npt.NDArray[np.float64]
+    present: npt.NDArray[np.int64]
+    lowest: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """One row per distinct pair of values, none of them missing.
+
+    Attributes
+    ----------
+    true, pred : ndarray
+        Values as the engine gave them: integers, bools, or objects.
+    rows : ndarray of int
+        How many rows of the table have this pair.
+    weights : WeightSums or None
+        None where every row weighs one.
+    """
+
+    true: npt.NDArray[Any]
+    pred: npt.NDArray[Any]
+    rows: npt.NDArray[np.int64]
+    weights: WeightSums | None = None
+
+
+def build_matrix(
+    table: PairTable, columns: ColumnChoice, *, classes: tuple[Label, ...] = ()
+) -> ConfusionMatrix:
+    """Return the confusion matrix of distinct pairs, with the classes sorted.
+
+    Parameters
+    ----------
+    table : PairTable
+        The pairs, each at least once.
+    columns : ColumnChoice
+        Where they came from, for the errors.
+    classes : tuple, optional
+        Classes that are known to exist, whether they occur or not.
+
+    Returns
+    -------
+    ConfusionMatrix
+
+    Raises
+    ------
+    InputError
+        If values cannot be class names, are of two types, or look like identifiers, or if weights
+        are missing, negative or not finite.
+    """
+    refuse_empty(int(table.rows.sum()))
+    prediction = columns.prediction or "the scores"
+    true_names = _names(table.true, column=columns.label)
+    pred_names = _names(table.pred, column=prediction)
+    _refuse_two_kinds(true_names, pred_names, columns.label, prediction)
+    rows = int(table.rows.sum())
+    _refuse_identifiers(true_names, pred_names, columns.label, rows)
+    if columns.prediction is not None:
+        _refuse_identifiers(pred_names, true_names, prediction, rows)
+    counts, squares = _cell_sums(table, columns.weight)
+    known = {*true_names.values(), *pred_names.values(), *classes}
+    labels = tuple(sorted(known))
+    place = {name: position for position, name in enumerate(labels)}
+    pairs = PairCounts(
+        labels,
+        _positions(table.true, true_names, place),
+        _positions(table.pred, pred_names, place),
+        counts,
+        squares,
+    )
+    matrix = assemble(pairs.true, pairs.pred, pairs.counts, len(labels))
+    if pairs.squares is None:
+        return ConfusionMatrix(matrix, labels)
+    return ConfusionMatrix(
+        matrix, labels, assemble(pairs.true, pairs.pred, pairs.squares, len(labels))
+    )
+
+
+def refuse_empty(rows: int) -> None:
+    """Raise if there is nothing to count."""
+    if rows == 0:
+        raise InputError(
+            "The table must have at least one row, got none.",
+            hint="check the filter or the job that should have written the predictions.",
+        )
+
+
+def refuse_missing(missing: Mapping[str, int], rows: int) -> None:
+    """Raise if values are missing, saying how many and in which column."""
+    found = {column: count for column, count in missing.items() if count}
+    if not found:
+        return
+    parts = " and ".join(f"{count:,} in {column!r}" for column, count in found.items())
+    raise InputError(
+        f"Labels and predictions must have no missing values, got {parts} (of {rows:,} rows).",
+        hint="drop these rows, or give the missing class a name of its own.",
+    )
+
+
+def refuse_too_many_pairs(pairs: int) -> None:
+    """Raise if an engine had more distinct pairs than are taken out of it."""
+    if pairs > MAX_PAIRS:
+        raise InputError(
+            f"A table must have at most {MAX_PAIRS:,} distinct (label, prediction) pairs,"
+            " got more. A column looks like an identifier, not like a class.",
+            hint="name the column of classes; if these are classes, count shards of the table and"
+            " merge the matrices with `+`.",
+        )
+
+
+def _names(values: npt.NDArray[Any], *, column: str) -> dict[Any, Label]:
+    """Return each distinct value with the class name it stands for."""
+    distinct = np.unique(values).tolist() if values.dtype.kind in "iub" else _distinct(values)
+    fraction = next((value for value in distinct if isinstance(value, (float, np.floating))), None)
+    if fraction is not None:
+        raise InputError(
+            f"Column {column!r} must hold class names (int, str, bool or date), got floats such"
+            f" as {float(fraction)!r}.",
+            hint=FLOAT_HINT,
+        )
+    names = {value: as_label(value, name=column) for value in distinct}
+    kinds = sorted({str(kind_of(name)) for name in names.values()})
+    if len(kinds) > 1:
+        raise InputError(
+            f"Column {column!r} must hold values of one type, got {' and '.join(kinds)}:"
+            f" {show(names.values())}.",
+            hint="turn all of them into strings.",
+        )
+    return names
+
+
+def _distinct(values: npt.NDArray[Any]) -> list[Any]:
+    try:
+        # True == 1 as a key, so the type is part of it.
+        return [value for _, value in dict.fromkeys((type(v), v) for v in values.tolist())]
+    except TypeError as error:
+        raise InputError(
+            f"Class names must be int, str, bool or date, got {show(values.tolist(), 1)}."
+        ) from error
+
+
+def _refuse_two_kinds(
+    true_names: Mapping[Any, Label], pred_names: Mapping[Any, Label], label: str, prediction: str
+) -> None:
+    true_example = next(iter(true_names.values()))
+    pred_example = next(iter(pred_names.values()))
+    true_kind, pred_kind = kind_of(true_example), kind_of(pred_example)
+    if true_kind != pred_kind:
+        raise InputError(
+            f"Labels and predictions must be of one type, got {true_kind} in {label!r} (as"
+            f" {true_example!r}) and {pred_kind} in {prediction!r} (as {pred_example!r}).",
+            hint="map one column to the names of the other, or cast both to strings.",
+        )
+
+
+def _refuse_identifiers(
+    names: Mapping[Any, Label], others: Mapping[Any, Label], column: str, rows: int
+) -> None:
+    """Raise if a column holds identifiers of samples where classes should be.
+
+    A classifier of 100,000 classes with one sample each is legitimate, but its labels and its
+    predictions name the same classes. An identifier has a value of its own in nearly every row
+    and hardly a value in common with the other column. With very many values, sharing none
+    is sign enough: identifiers of users or videos occur in more than one row.
+    """
+    shared = len(set(names.values()) & set(others.values())) / len(names)
+    rare = rows / len(names) < _ID_ROWS_PER_VALUE
+    few_rows_each = len(names) > _ID_VALUES and rare and shared < _ID_SHARED
+    if few_rows_each or (len(names) > _MANY_VALUES and shared < _MANY_SHARED):
+        raise InputError(
+            f"Column {column!r} must hold classes, but looks like an identifier: {len(names):,}"
+            f" distinct values in {rows:,} rows (such as {show(list(names)[:2])}), hardly any of"
+            " them in the other column.",
+            hint="name the column of classes; if these are classes, use"
+            " ConfusionMatrix.from_predictions, which takes any labels.",
+        )
+
+
+def _cell_sums(
+    table: PairTable, weight: str | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    weights = table.weights
+    if weights is None:
+        return table.rows, None
+    missing = int(table.rows.sum() - weights.present.sum())
+    if missing:
+        raise InputError(
+            f"Weights must be numbers, got {missing:,} missing or unreadable in {weight!r}"
+            f" (of {int(table.rows.sum()):,} rows).",
+            hint="fill them, with 0 for rows that should not count.",
+        )
+    lowest = float(np.nanmin(weights.lowest)) if not np.isnan(weights.lowest).all() else 0.0
+    if lowest < 0:
+        raise InputError(
+            f"Weights must not be negative, got {lowest:g} in {weight!r}.",
+        )
+    if not (np.isfinite(weights.sums).all() and np.isfinite(weights.squares).all()):
+        raise InputError(
+            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
+            f" {weight!r}.",
+        )
+    return weights.sums, weights.squares
+
+
+def _positions(
+    values: npt.NDArray[Any], names: Mapping[Any, Label], place: Mapping[Label, int]
+) -> npt.NDArray[np.intp]:
+    if values.dtype.kind in "iub":
+        distinct, inverse = np.unique(values, return_inverse=True)
+        at = np.array([place[names[value]] for value in distinct.tolist()], dtype=np.intp)
+        return at[inverse]
+    position = {value: place[name] for value, name in names.items()}
+    return np.fromiter((position[value] for value in values.tolist()), np.intp, len(values))
