@@ -23,18 +23,20 @@ if TYPE_CHECKING:
         NotScalableError,
         UndefinedCellsWarning,
     )
+    from deconfuse.geometry.compare import GeometryAgreement, geometry_agreement
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
     from deconfuse.geometry.result import GeometricConfusion
-    from deconfuse.geometry.study import (
-        GeometryAgreement,
-        GeometrySensitivity,
-        geometry_agreement,
-        geometry_sensitivity,
-    )
+    from deconfuse.geometry.sensitivity import GeometrySensitivity, geometry_sensitivity
     from deconfuse.normalization import Normalized, normalize
     from deconfuse.rebalance import Rebalancer, class_weights
+    from deconfuse.reporting.geometry_plots import (
+        plot_clusters,
+        plot_geometry_agreement,
+        plot_geometry_sensitivity,
+    )
     from deconfuse.scaling import Scaling, ScalingStatus, scale
     from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
+    from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
     from deconfuse.statistics.separability import separability_score
 
 _HOMES = {
@@ -43,8 +45,8 @@ _HOMES = {
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
     "GeometricConfusion": "deconfuse.geometry.result",
-    "GeometryAgreement": "deconfuse.geometry.study",
-    "GeometrySensitivity": "deconfuse.geometry.study",
+    "GeometryAgreement": "deconfuse.geometry.compare",
+    "GeometrySensitivity": "deconfuse.geometry.sensitivity",
     "GeometryWarning": "deconfuse.errors",
     "InputError": "deconfuse.errors",
     "MapAccuracy": "deconfuse.statistics.area",
@@ -54,20 +56,25 @@ _HOMES = {
     "Rebalancer": "deconfuse.rebalance",
     "Scaling": "deconfuse.scaling",
     "ScalingStatus": "deconfuse.scaling",
+    "SimilarityChoice": "deconfuse.statistics.choice",
     "UndefinedCellsWarning": "deconfuse.errors",
     "area_weighted": "deconfuse.statistics.area",
     "class_weights": "deconfuse.rebalance",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
-    "geometry_agreement": "deconfuse.geometry.study",
-    "geometry_sensitivity": "deconfuse.geometry.study",
+    "geometry_agreement": "deconfuse.geometry.compare",
+    "geometry_sensitivity": "deconfuse.geometry.sensitivity",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",
     "map_accuracy": "deconfuse.statistics.area",
     "normalize": "deconfuse.normalization",
     "overlap": "deconfuse.agreement",
+    "plot_clusters": "deconfuse.reporting.geometry_plots",
+    "plot_geometry_agreement": "deconfuse.reporting.geometry_plots",
+    "plot_geometry_sensitivity": "deconfuse.reporting.geometry_plots",
     "scale": "deconfuse.scaling",
     "separability_score": "deconfuse.statistics.separability",
+    "similarity_choice": "deconfuse.statistics.choice",
 }
 
 __all__ = [
@@ -87,6 +94,7 @@ __all__ = [
     "Rebalancer",
     "Scaling",
     "ScalingStatus",
+    "SimilarityChoice",
     "UndefinedCellsWarning",
     "__version__",
     "area_weighted",
@@ -100,8 +108,12 @@ __all__ = [
     "map_accuracy",
     "normalize",
     "overlap",
+    "plot_clusters",
+    "plot_geometry_agreement",
+    "plot_geometry_sensitivity",
     "scale",
     "separability_score",
+    "similarity_choice",
 ]
 
 

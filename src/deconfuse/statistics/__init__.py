@@ -1,0 +1,1 @@
+"""Statistics of normalized confusion matrices: uncertainty, similarity, diagnosis, comparison."""

@@ -1,0 +1,106 @@
+"""Cells as statistics see them: value with epsilon, sampling variance, weight of one sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+
+__all__ = [
+    "MAX_DENSE_CLASSES",
+    "Cells",
+    "as_confusion",
+    "cells_of",
+    "check_epsilon",
+    "check_level",
+    "sample_unit",
+]
+
+FloatArray = NDArray[np.float64]
+
+#: Above this number of classes no statistic builds a dense matrix of all cells.
+MAX_DENSE_CLASSES = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    r"""Every cell's value and variance, dense.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_classes, n_classes)
+        Counts plus epsilon.
+    variances : ndarray of shape (n_classes, n_classes)
+        Of the values.
+    unit : float
+        What one effective sample weighs; 1 for unweighted counts.
+
+    Notes
+    -----
+    For a Poisson count :math:`m` and the prior density :math:`\lambda^{\varepsilon - 1}` of its
+    mean, the posterior is a gamma distribution with mean and variance :math:`m + \varepsilon`. So
+    epsilon enters the variance as it enters the value: a cell without samples is uncertain, not exact.
+    For weighted samples the variance of a count is the sum of the squared weights.
+    """
+
+    values: FloatArray
+    variances: FloatArray
+    unit: float
+
+
+def cells_of(cm: ConfusionMatrix, epsilon: float, *, what: str) -> Cells:
+    """Return the cells of a matrix that is small enough to be dense."""
+    if cm.n_classes > MAX_DENSE_CLASSES:
+        raise InputError(
+            f"{what} must have at most {MAX_DENSE_CLASSES:,} classes, got {cm.n_classes:,}.",
+            hint="merge classes with `merge_classes`, or look at the top cells alone.",
+        )
+    unit = sample_unit(cm)
+    values = _dense(cm.counts) + epsilon
+    variances = values if not cm.is_weighted else _dense(cm.variances) + epsilon * unit
+    return Cells(values, variances, unit)
+
+
+def sample_unit(cm: ConfusionMatrix) -> float:
+    """Return what one effective sample weighs: sum of squared weights over sum of weights."""
+    if not cm.is_weighted:
+        return 1.0
+    total = float(cm.counts.sum())
+    return float(cm.variances.sum()) / total if total > 0 else 1.0
+
+
+def as_confusion(matrix: Any) -> ConfusionMatrix:
+    """Return a confusion matrix, from one or from bare counts."""
+    return matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
+
+
+def check_epsilon(epsilon: float | None, n_classes: int) -> float:
+    """Return epsilon, by default one over the number of classes."""
+    if epsilon is None:
+        return 1.0 / n_classes
+    if not np.isfinite(epsilon) or epsilon < 0:
+        raise InputError(
+            f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
+            hint="use 0.0 to add nothing, or None for the default.",
+        )
+    return float(epsilon)
+
+
+def check_level(level: float) -> float:
+    """Return the level of an interval, a share between 0 and 1."""
+    if not 0 < level < 1:
+        raise InputError(
+            f"`level` must be above 0 and below 1, got {level!r}.", hint="95 % is 0.95."
+        )
+    return float(level)
+
+
+def _dense(matrix: Any) -> FloatArray:
+    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return np.asarray(dense, dtype=np.float64)

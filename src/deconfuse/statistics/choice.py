@@ -1,0 +1,318 @@
+"""Luce's similarity-choice model: a confusion matrix as symmetric similarity and response bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, log_expit
+from scipy.stats import gamma
+
+from deconfuse._checks import Label, show
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.scaling import scale
+from deconfuse.statistics.cells import Cells, as_confusion, cells_of, check_epsilon
+
+__all__ = ["SimilarityChoice", "similarity_choice"]
+
+FloatArray = NDArray[np.float64]
+ChoiceMethod = Literal["ml", "closed"]
+
+_MAX_STEPS = 200
+_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityChoice:
+    """A fitted similarity-choice model.
+
+    Attributes
+    ----------
+    labels : tuple
+        Class names in matrix order.
+    similarity : ndarray of shape (n_classes, n_classes)
+        Symmetric, with ones on the diagonal. 0: never confused; 1: not told apart.
+    bias : ndarray of shape (n_classes,)
+        How readily each class is given as the answer; sums to one.
+    fitted : ndarray of shape (n_classes, n_classes)
+        Expected counts, epsilon included.
+    method : {"ml", "closed"}
+    epsilon : float
+        What was added to every cell.
+    g_squared, x_squared : float
+        Likelihood-ratio and Pearson statistics of the counts against the model.
+    dof : int
+        Degrees of freedom: one a pair of classes that was ever confused, less the biases.
+    p_value : float
+        Of ``x_squared``. Small: similarity is not symmetric in these data, so no bias alone
+        explains why some pairs are confused more one way than the other. NaN when ``dof`` is 0.
+    """
+
+    labels: tuple[Label, ...]
+    similarity: FloatArray
+    bias: FloatArray
+    fitted: FloatArray
+    method: ChoiceMethod
+    epsilon: float
+    g_squared: float
+    x_squared: float
+    dof: int
+    p_value: float
+
+    def __post_init__(self) -> None:
+        for array in (self.similarity, self.bias, self.fitted):
+            array.flags.writeable = False
+
+    @cached_property
+    def balanced(self) -> FloatArray:
+        """What the model expects for equal labels and no bias: rows and columns sum to one.
+
+        It is symmetric, and it is the bi-normalization of ``fitted``.
+        """
+        matrix = np.asarray(scale(self.similarity).matrix)
+        # Symmetric in exact arithmetic; the solver stops within its tolerance of that.
+        result: FloatArray = (matrix + matrix.T) / 2
+        result.flags.writeable = False
+        return result
+
+    def pairs(self, k: int = 10) -> list[tuple[Label, Label, float]]:
+        """Return the ``k`` most similar pairs of classes, most similar first."""
+        if k < 1:
+            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        rows, columns = np.triu_indices(len(self.labels), 1)
+        values = self.similarity[rows, columns]
+        order = np.argsort(-values, kind="stable")[:k]
+        return [
+            (self.labels[rows[index]], self.labels[columns[index]], float(values[index]))
+            for index in order
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"<SimilarityChoice of {len(self.labels)} classes by {self.method}: X2 = "
+            f"{self.x_squared:.1f}, {self.dof} degrees of freedom, p = {self.p_value:.3g}>"
+        )
+
+
+def similarity_choice(
+    cm: ConfusionMatrix | Any, *, method: ChoiceMethod = "ml", epsilon: float | None = None
+) -> SimilarityChoice:
+    r"""Fit Luce's similarity-choice (biased-choice) model.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
+        Counts, true classes on rows, predicted classes on columns.
+    method : {"ml", "closed"}
+        Maximum likelihood, or Luce's closed-form estimates, which need no iteration and agree with
+        it where the model holds exactly.
+    epsilon : float, optional
+        Added to every cell; by default ``1 / n_classes``. With 0 the estimates must exist.
+
+    Returns
+    -------
+    SimilarityChoice
+
+    Raises
+    ------
+    InputError
+        With ``epsilon=0``, when zeros leave a similarity or bias without a finite estimate.
+
+    Notes
+    -----
+    The model of Shepard and Luce [1]_ says that class :math:`i` is answered by :math:`j` with
+    probability
+
+    .. math:: p_{j \mid i} = \frac{\eta_{ij}\, b_j}{\sum_k \eta_{ik}\, b_k},
+       \qquad \eta_{ij} = \eta_{ji},\ \eta_{ii} = 1.
+
+    In closed form :math:`\eta_{ij}^2 = m_{ij} m_{ji} / (m_{ii} m_{jj})`: an odds ratio, so it is
+    the same for the counts, each normalization, and any other scaling of rows and columns.
+    As a log-linear model this is quasi-symmetry. Its likelihood splits: the diagonal and the sums
+    :math:`m_{ij} + m_{ji}` are fitted exactly, and how each sum is divided is a Bradley-Terry model
+    of :math:`n - 1` parameters [2]_, solved here by Newton's method.
+
+    The p-value compares Pearson's statistic with a gamma distribution that has the mean and the
+    variance which the statistic has for binomial counts as small as these.
+
+    References
+    ----------
+    .. [1] Luce, "Detection and recognition", in Handbook of Mathematical Psychology, vol. 1, 1963.
+    .. [2] Fienberg and Larntz, "Log linear representation for paired and multiple comparisons
+       models", Biometrika 63, 1976.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts(
+    ...     [[80, 16, 4], [10, 80, 10], [4, 16, 80]], labels=["a", "b", "c"]
+    ... )
+    >>> fit = dc.similarity_choice(cm, epsilon=0.0)
+    >>> fit.similarity.round(3)
+    array([[1.   , 0.158, 0.05 ],
+           [0.158, 1.   , 0.158],
+           [0.05 , 0.158, 1.   ]])
+    >>> fit.bias.round(3)
+    array([0.306, 0.387, 0.306])
+    """
+    if method not in get_args(ChoiceMethod):
+        raise InputError(f'`method` must be "ml" or "closed", got {method!r}.')
+    matrix = as_confusion(cm)
+    if matrix.n_classes < 2:
+        raise InputError("Similarity needs at least two classes, got one.")
+    added = check_epsilon(epsilon, matrix.n_classes)
+    cells = cells_of(matrix, added, what="A similarity-choice model")
+    _check_exists(cells.values, matrix.labels, method)
+    if method == "ml":
+        log_odds = _fit_asymmetry(cells.values)
+        sums = cells.values + cells.values.T
+        fitted = sums * expit(log_odds[None, :] - log_odds[:, None])
+        np.fill_diagonal(fitted, cells.values.diagonal())
+        log_bias = 0.5 * (np.log(fitted.diagonal()) + log_odds)
+        similarity = _similarity(fitted)
+    else:
+        similarity = _similarity(cells.values)
+        log_bias = _closed_bias(cells.values)
+        fitted = _expected(similarity, log_bias, cells.values.sum(axis=1))
+    g_squared, x_squared, dof, p_value = _goodness_of_fit(cells, added, fitted)
+    return SimilarityChoice(
+        labels=matrix.labels,
+        similarity=similarity,
+        bias=_softmax(log_bias),
+        fitted=fitted,
+        method=method,
+        epsilon=added,
+        g_squared=g_squared,
+        x_squared=x_squared,
+        dof=dof,
+        p_value=p_value,
+    )
+
+
+def _similarity(values: FloatArray) -> FloatArray:
+    logs = np.log(values)
+    diagonal = logs.diagonal()
+    half = 0.5 * (logs + logs.T - diagonal[:, None] - diagonal[None, :])
+    np.fill_diagonal(half, 0.0)
+    return np.asarray(np.exp(half))
+
+
+def _closed_bias(values: FloatArray) -> FloatArray:
+    """Return Luce's log-biases: for each class, the mean over all others of the pair's estimate.
+
+    A pair says log(b_j / b_i) = log(m_ij m_jj / (m_ji m_ii)) / 2; the mean over i fits all pairs
+    best in the sense of least squares.
+    """
+    logs = np.log(values)
+    diagonal = logs.diagonal()
+    pairwise = 0.5 * (logs - logs.T + diagonal[None, :] - diagonal[:, None])
+    return np.asarray(pairwise.mean(axis=0))
+
+
+def _expected(similarity: FloatArray, log_bias: FloatArray, totals: FloatArray) -> FloatArray:
+    strengths = similarity * np.exp(log_bias - log_bias.max())
+    return np.asarray(totals[:, None] * strengths / strengths.sum(axis=1, keepdims=True))
+
+
+def _fit_asymmetry(values: FloatArray) -> FloatArray:
+    """Return u, of mean zero, that maximizes sum over i != j of values_ij log expit(u_j - u_i)."""
+    n_classes = len(values)
+    sums = values + values.T
+    wins = values.copy()
+    np.fill_diagonal(wins, 0.0)
+    np.fill_diagonal(sums, 0.0)
+    u = np.zeros(n_classes)
+
+    def likelihood(candidate: FloatArray) -> float:
+        return float((wins * log_expit(candidate[None, :] - candidate[:, None])).sum())
+
+    value = likelihood(u)
+    for _ in range(_MAX_STEPS):
+        shares = expit(u[None, :] - u[:, None])
+        gradient = (wins - sums * shares).sum(axis=0)
+        if np.abs(gradient).max() <= _TOLERANCE * max(1.0, float(wins.sum())):
+            break
+        weights = sums * shares * shares.T
+        # The Laplacian of the pairs, with its one null direction (a common shift) filled.
+        hessian = np.diag(weights.sum(axis=0)) - weights + weights.sum() / n_classes**2
+        step = np.linalg.solve(hessian, gradient)
+        step -= step.mean()
+        length = 1.0
+        while likelihood(u + length * step) < value and length > 1e-8:
+            length /= 2
+        u = u + length * step
+        value = likelihood(u)
+    return u
+
+
+def _goodness_of_fit(
+    cells: Cells, epsilon: float, fitted: FloatArray
+) -> tuple[float, float, int, float]:
+    """Return G2, X2, degrees of freedom and the p-value of X2, in effective samples."""
+    rows, columns = np.triu_indices(len(fitted), 1)
+    observed = (cells.values[rows, columns] - epsilon) / cells.unit
+    reverse = (cells.values[columns, rows] - epsilon) / cells.unit
+    total = observed + reverse
+    seen = total > 0
+    rows, columns, observed, total = rows[seen], columns[seen], observed[seen], total[seen]
+    share = fitted[rows, columns] / (fitted[rows, columns] + fitted[columns, rows])
+    expected, expected_reverse = total * share, total * (1 - share)
+    g_squared = 2 * float(
+        _x_log_ratio(observed, expected) + _x_log_ratio(total - observed, expected_reverse)
+    )
+    spread = total * share * (1 - share)
+    x_squared = float(((observed - expected) ** 2 / spread).sum())
+    graph = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=fitted.shape)
+    n_parts = sparse.csgraph.connected_components(graph, directed=False, return_labels=False)
+    dof = len(rows) - (len(fitted) - int(n_parts))
+    if dof <= 0:
+        return g_squared, x_squared, 0, float("nan")
+    # Variance of one pair's Pearson statistic: 2 for many samples, more or less for few.
+    variance = float((2 + (1 - 6 * share * (1 - share)) / spread).sum())
+    variance *= dof / len(rows)
+    scale_parameter = max(variance, 1e-12) / dof
+    p_value = float(gamma.sf(x_squared, dof / scale_parameter, scale=scale_parameter))
+    return g_squared, x_squared, dof, p_value
+
+
+def _x_log_ratio(observed: FloatArray, expected: FloatArray) -> float:
+    some = observed > 0
+    return float((observed[some] * np.log(observed[some] / expected[some])).sum())
+
+
+def _check_exists(values: FloatArray, labels: tuple[Label, ...], method: ChoiceMethod) -> None:
+    never = np.flatnonzero(values.diagonal() == 0)
+    if never.size:
+        raise InputError(
+            f"Without epsilon every class must be right at least once, but"
+            f" {show(labels[index] for index in never)} never is.",
+            hint="leave `epsilon` at its default.",
+        )
+    if method == "closed":
+        off = ~np.eye(len(values), dtype=bool)
+        if (values[off] == 0).any():
+            raise InputError(
+                "Without epsilon the closed form needs every pair of classes to be confused both"
+                f" ways, but {int((values[off] == 0).sum()):,} cells are zero.",
+                hint='leave `epsilon` at its default, or use `method="ml"`.',
+            )
+        return
+    graph = sparse.csr_array(values > 0)
+    n_parts, part = sparse.csgraph.connected_components(graph, connection="strong")
+    if n_parts > 1:
+        alone = np.flatnonzero(part != np.bincount(part).argmax())
+        raise InputError(
+            "Without epsilon the classes must be linked by confusions both ways, but"
+            f" {show(labels[index] for index in alone)} are not, so their bias has no estimate.",
+            hint="leave `epsilon` at its default, or leave these classes out.",
+        )
+
+
+def _softmax(logs: FloatArray) -> FloatArray:
+    shifted = np.exp(logs - logs.max())
+    return np.asarray(shifted / shifted.sum())
