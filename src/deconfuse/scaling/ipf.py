@@ -13,7 +13,9 @@ from deconfuse.scaling.problem import FloatArray, ScalingProblem
 __all__ = ["ipf"]
 
 
-def ipf(problem: ScalingProblem, max_steps: int) -> tuple[FloatArray, FloatArray, int]:
+def ipf(
+    problem: ScalingProblem, tolerance: float, max_steps: int
+) -> tuple[FloatArray, FloatArray, int]:
     r"""Scale rows and columns in turn until both margins are met.
 
     Returns
@@ -39,7 +41,7 @@ def ipf(problem: ScalingProblem, max_steps: int) -> tuple[FloatArray, FloatArray
             steps += 2
             gap = np.abs(q.row_sums() - u).sum(axis=-1)
             gap = gap + np.abs(q.column_sums() - v).sum(axis=-1)
-            if np.all(gap <= problem.tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
+            if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
                 return log_left, log_right, steps
 
 

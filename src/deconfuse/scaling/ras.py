@@ -10,7 +10,9 @@ from deconfuse.scaling.problem import FloatArray, ScalingProblem
 __all__ = ["ras"]
 
 
-def ras(problem: ScalingProblem, max_steps: int) -> tuple[FloatArray, FloatArray, int]:
+def ras(
+    problem: ScalingProblem, tolerance: float, max_steps: int
+) -> tuple[FloatArray, FloatArray, int]:
     """Alternate the row and the column diagonal until both margins are met.
 
     Returns
@@ -30,7 +32,7 @@ def ras(problem: ScalingProblem, max_steps: int) -> tuple[FloatArray, FloatArray
             steps += 2
             gap = np.abs(left * _row_sums(problem, right) - u).sum(axis=-1)
             gap = gap + np.abs(right * _column_sums(problem, left) - v).sum(axis=-1)
-            if np.all(gap <= problem.tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
+            if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
                 return np.log(left), np.log(right), steps
 
 

@@ -205,10 +205,11 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Sc
 def _run(
     problem: ScalingProblem, solver: Solver, most: int | None
 ) -> tuple[FloatArray, FloatArray, int, str]:
-    if solver == "ipf":
-        return *ipf(problem, most or _DEFAULT_HALF_STEPS), "ipf"
-    if solver == "ras":
-        return *ras(problem, most or _DEFAULT_HALF_STEPS), "ras"
+    if solver in ("ipf", "ras"):
+        algorithm = ipf if solver == "ipf" else ras
+        # The residual is measured anew on the result; rounding must not put it past the tolerance.
+        goal = problem.tolerance * (1.0 - 1e-3)
+        return *algorithm(problem, goal, most or _DEFAULT_HALF_STEPS), solver
     # The Hessian has the size of the rows, so let these be the shorter side.
     if problem.shape[0] > problem.shape[1]:
         log_right, log_left, iterations, name = _run(problem.transposed(), solver, most)
@@ -255,7 +256,9 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
 
 def _affordable_sweeps(size: int) -> float:
     """Return how many sweeps cost as much as finishing by Newton (see benchmarks/scaling.py)."""
-    return 25.0 if size <= 50 else 20.0
+    if size <= 50:
+        return 25.0
+    return 45.0 if size <= _DIRECT_SIZE else 20.0
 
 
 def _look_at_zeros(problem: ScalingProblem) -> Support | None:
