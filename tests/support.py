@@ -20,4 +20,4 @@ def require(*packages: str, programs: tuple[str, ...] = ()) -> None:
     reason = f"needs {', '.join(missing)}"
     if REQUIRE_ALL:
         pytest.fail(f"{reason}, and DECONFUSE_REQUIRE_ALL=1 forbids skips")
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)

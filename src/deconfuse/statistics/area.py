@@ -1,0 +1,286 @@
+"""Remote sensing: error matrices whose map classes have known areas.
+
+A map is checked at points drawn class by class from the map, so the counts of a class say how many
+points were looked at, not how much land there is. With the mapped area of each class, this turns
+them into estimates for the whole map (Olofsson et al. 2014). Map classes are predictions, so they
+are columns here; reference classes are true classes, on rows. Many papers print the transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from deconfuse._checks import Label, show
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+
+__all__ = ["MapAccuracy", "area_weighted", "map_accuracy"]
+
+FloatArray = NDArray[np.float64]
+Areas = Mapping[Any, float] | Sequence[float] | NDArray[Any]
+Estimate = Literal["overall", "producers", "users", "areas"]
+
+
+@dataclass(frozen=True, eq=False)
+class MapAccuracy:
+    """Accuracy and areas of a map, estimated from a sample stratified by map class.
+
+    Attributes
+    ----------
+    labels : tuple
+        Class names, in matrix order.
+    proportions : ndarray of shape (n_classes, n_classes)
+        Estimated share of the map in each cell; true classes on rows, map classes on columns.
+    overall, overall_error : float
+        Share of the map that is right, and its standard error.
+    producers, producers_error : ndarray of shape (n_classes,)
+        Of the land that is a class, the share that the map calls so; and standard errors.
+    users, users_error : ndarray of shape (n_classes,)
+        Of the land that the map calls a class, the share that is; and standard errors.
+    areas, areas_error : ndarray of shape (n_classes,)
+        Estimated true area of each class, in the unit of the mapped areas; and standard errors.
+    total_area : float
+    """
+
+    labels: tuple[Label, ...]
+    proportions: FloatArray
+    overall: float
+    overall_error: float
+    producers: FloatArray
+    producers_error: FloatArray
+    users: FloatArray
+    users_error: FloatArray
+    areas: FloatArray
+    areas_error: FloatArray
+    total_area: float
+
+    def interval(
+        self, estimate: Estimate, level: float = 0.95, *, scale: Literal["logit", "plain"] = "logit"
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and upper ends of confidence intervals.
+
+        Parameters
+        ----------
+        estimate : {"overall", "producers", "users", "areas"}
+        level : float
+            Between 0 and 1.
+        scale : {"logit", "plain"}
+            ``"plain"`` is estimate ± z × standard error, as papers print it; it can leave the
+            range from 0 to 1, and is a point where all samples were right. ``"logit"`` does not.
+
+        Returns
+        -------
+        low, high : ndarray
+            Where an estimate is exactly 0 or 1, its standard error is 0 and says nothing: the
+            ``"logit"`` ends are NaN there.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"`level` must be between 0 and 1, got {level!r}.")
+        if estimate not in ("overall", "producers", "users", "areas"):
+            raise InputError(
+                f'`estimate` must be "overall", "producers", "users" or "areas", got {estimate!r}.'
+            )
+        if scale not in ("logit", "plain"):
+            raise InputError(f'`scale` must be "logit" or "plain", got {scale!r}.')
+        unit = self.total_area if estimate == "areas" else 1.0
+        value = np.asarray(getattr(self, estimate)) / unit
+        error = np.asarray(getattr(self, f"{estimate}_error")) / unit
+        z = stats.norm.ppf(0.5 + level / 2)
+        if scale == "plain":
+            return (value - z * error) * unit, (value + z * error) * unit
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = z * error / (value * (1 - value))
+            low, high = special.expit(special.logit(value) + np.array([-1.0, 1.0])[:, None] * step)
+        return low.reshape(value.shape) * unit, high.reshape(value.shape) * unit
+
+
+def area_weighted(cm: ConfusionMatrix, areas: Areas) -> ConfusionMatrix:
+    r"""Weigh the counts so that each map class counts as much as its area.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+        Counts of checked points: reference classes on rows, map classes on columns.
+    areas : mapping of class to area, or sequence in matrix order
+        Mapped area of each class, in any unit.
+
+    Returns
+    -------
+    ConfusionMatrix
+        With the same total as ``cm`` and columns in proportion to the areas; its variances are
+        those of the weighted counts, so that intervals of normalizations know of the weights.
+
+    Raises
+    ------
+    InputError
+        If an area is missing, negative or not finite, or a class with area has no samples.
+
+    Notes
+    -----
+    A point of map class :math:`j` weighs :math:`n W_j / n_{+j}`, with :math:`W_j` its share of the
+    mapped area. This scales columns alone. So the bi-normalized matrix of the weighted counts is
+    that of the plain ones, up to epsilon: it never depended on how many points a class was given.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts([[45, 10], [5, 40]], labels=["forest", "other"])
+    >>> dc.area_weighted(cm, {"forest": 100, "other": 900}).counts
+    array([[ 9., 18.],
+           [ 1., 72.]])
+    """
+    counts, totals, shares, _ = _strata(cm, areas)
+    weights = np.divide(shares * totals.sum(), totals, out=np.zeros_like(shares), where=totals > 0)
+    variances = np.asarray(cm.variances, dtype=np.float64) * weights**2
+    return ConfusionMatrix(counts * weights, cm.labels, variances)
+
+
+def map_accuracy(cm: ConfusionMatrix, areas: Areas) -> MapAccuracy:
+    r"""Estimate the accuracy of a map and the true area of its classes.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+        Unweighted counts of points drawn at random within each map class: reference classes on
+        rows, map classes on columns.
+    areas : mapping of class to area, or sequence in matrix order
+        Mapped area of each class, in any unit.
+
+    Returns
+    -------
+    MapAccuracy
+
+    Raises
+    ------
+    InputError
+        If counts are weighted, areas do not fit, or a class with area has fewer than two samples.
+
+    Notes
+    -----
+    The stratified estimators of Olofsson et al. (2014), equations 1 to 11, with map classes as
+    strata: :math:`\hat p_{ij} = W_j n_{ij} / n_{+j}`.
+
+    References
+    ----------
+    P. Olofsson, G. M. Foody, M. Herold, S. V. Stehman, C. E. Woodcock, M. A. Wulder (2014). Good
+    practices for estimating area and assessing accuracy of land change. Remote Sensing of
+    Environment 148, 42-57.
+
+    Examples
+    --------
+    The worked example of that paper:
+
+    >>> import deconfuse as dc
+    >>> by_map_class = [[66, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]]
+    >>> names = ["deforestation", "forest gain", "stable forest", "stable non-forest"]
+    >>> cm = dc.ConfusionMatrix.from_counts(list(zip(*by_map_class)), labels=names)
+    >>> estimate = dc.map_accuracy(cm, [200_000, 150_000, 3_200_000, 6_450_000])
+    >>> estimate.users.round(2).tolist(), estimate.producers.round(2).tolist()
+    ([0.88, 0.73, 0.93, 0.96], [0.75, 0.85, 0.93, 0.96])
+    >>> round(estimate.areas[0])
+    235086
+    """
+    if cm.is_weighted:
+        raise InputError(
+            "`cm` must hold unweighted counts of samples, got weighted ones.",
+            hint="the areas are the weights; give the counts of points as they were drawn.",
+        )
+    counts, totals, shares, total_area = _strata(cm, areas)
+    thin = [
+        label
+        for label, n, share in zip(cm.labels, totals, shares, strict=True)
+        if share > 0 and n < 2
+    ]
+    if thin:
+        raise InputError(
+            f"Each map class with area must have at least two samples, got one of {show(thin)}.",
+            hint="without a second one there is no standard error; sample more, or merge classes.",
+        )
+    sampled = totals > 0
+    rates = np.divide(counts, totals, out=np.zeros_like(counts), where=sampled)
+    proportions = rates * shares
+    # Variance of each estimated share within its stratum: W^2 p (1 - p) / (n - 1).
+    spread = np.zeros_like(counts)
+    spread[:, sampled] = (shares**2 * rates * (1 - rates))[:, sampled] / (totals[sampled] - 1)
+    hits, spread_of_hits = np.diag(proportions), np.diag(spread)
+    land = proportions.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        producers = hits / land
+        users = np.where(shares > 0, np.diag(rates), np.nan)
+        users_error = np.sqrt(spread_of_hits) / shares
+        # Ratio estimator: hits in the class's own stratum, misses in all the others.
+        misses = spread.sum(axis=1) - spread_of_hits
+        producers_error = (
+            np.sqrt((1 - producers) ** 2 * spread_of_hits + producers**2 * misses) / land
+        )
+    return MapAccuracy(
+        labels=cm.labels,
+        proportions=proportions,
+        overall=float(hits.sum()),
+        overall_error=float(np.sqrt(spread_of_hits.sum())),
+        producers=producers,
+        producers_error=producers_error,
+        users=users,
+        users_error=users_error,
+        areas=land * total_area,
+        areas_error=np.sqrt(spread.sum(axis=1)) * total_area,
+        total_area=total_area,
+    )
+
+
+def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Return counts, samples of each map class, shares of the mapped area, and the total area."""
+    if cm.is_sparse:
+        raise InputError(
+            f"Area weights must be for a map of at most 2,048 classes, got {cm.n_classes:,}."
+        )
+    values = _areas_in_order(cm.labels, areas)
+    if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+        raise InputError(
+            f"`areas` must be finite, not negative and not all zero, got {show(values.tolist())}."
+        )
+    counts = np.asarray(cm.counts, dtype=np.float64)
+    totals = counts.sum(axis=0)
+    bare = [
+        label
+        for label, n, area in zip(cm.labels, totals, values, strict=True)
+        if area > 0 and n == 0
+    ]
+    if bare:
+        raise InputError(
+            f"Each map class with area must have samples, got none of {show(bare)}.",
+            hint="check that predictions (map classes) are columns, or sample these classes too.",
+        )
+    lost = [
+        label
+        for label, n, area in zip(cm.labels, totals, values, strict=True)
+        if area == 0 and n > 0
+    ]
+    if lost:
+        raise InputError(f"A map class with samples must have an area, got 0 for {show(lost)}.")
+    return counts, totals, values / values.sum(), float(values.sum())
+
+
+def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
+    if isinstance(areas, Mapping):
+        missing = [label for label in labels if label not in areas]
+        unknown = [label for label in areas if label not in labels]
+        if missing or unknown:
+            raise InputError(
+                "`areas` must name each class of the matrix once, got"
+                f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown."
+            )
+        return np.array([areas[label] for label in labels], dtype=np.float64)
+    values = np.asarray(areas, dtype=np.float64)
+    if values.shape != (len(labels),):
+        raise InputError(
+            f"`areas` must have one area per class, got shape {values.shape} for"
+            f" {len(labels)} classes."
+        )
+    return values
