@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse import counting
 from deconfuse._checks import (
     CountMatrix,
     Label,
@@ -21,11 +20,14 @@ from deconfuse._checks import (
     kind_of,
     show,
 )
+from deconfuse._tally import prefers_sparse
+from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deconfuse.adapters.score_columns import Scores
     from deconfuse.normalization import Normalized
 
 __all__ = ["ConfusionMatrix"]
@@ -77,7 +79,7 @@ class ConfusionMatrix:
 
     counts: CountMatrix
     labels: tuple[Label, ...]
-    variances: CountMatrix = None  # type: ignore[assignment]
+    variances: CountMatrix | None = None
 
     def __post_init__(self) -> None:
         counts = _canonical(as_count_matrix(self.counts))
@@ -141,16 +143,8 @@ class ConfusionMatrix:
         array([[1, 1],
                [0, 1]])
         """
-        pairs = counting.count_pairs(y_true, y_pred, labels=labels, sample_weight=sample_weight)
-        n_classes = len(pairs.labels)
-        squares = pairs.squares
-        return cls(
-            counting.assemble(pairs.true, pairs.pred, pairs.counts, n_classes),
-            pairs.labels,
-            None  # type: ignore[arg-type]
-            if squares is None
-            else counting.assemble(pairs.true, pairs.pred, squares, n_classes),
-        )
+        pairs = count_pairs(y_true, y_pred, labels=labels, sample_weight=sample_weight)
+        return cls(pairs.counts, pairs.labels, pairs.variances)
 
     @classmethod
     def from_counts(
@@ -197,14 +191,28 @@ class ConfusionMatrix:
         label: str = "label",
         prediction: str = "prediction",
         weight: str | None = None,
+        scores: Scores | None = None,
     ) -> ConfusionMatrix:
         """Count two columns of a data frame inside its own engine.
 
-        See `deconfuse.adapters.frames.count_frame`.
+        Takes frames of pandas, Polars (eager and lazy), PyArrow, DuckDB, Dask, PySpark and Ibis; only
+        the distinct pairs leave the engine. With ``scores``, the prediction is the class with the
+        highest score. See `deconfuse.adapters.frames.count_frame` for all of it.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from deconfuse import ConfusionMatrix
+        >>> frame = pd.DataFrame({"label": ["cat", "dog"], "cat": [0.9, 0.6], "dog": [0.1, 0.4]})
+        >>> ConfusionMatrix.from_frame(frame, scores=["cat", "dog"]).counts
+        array([[1, 0],
+               [1, 0]])
         """
         from deconfuse.adapters.frames import count_frame
 
-        return count_frame(frame, label=label, prediction=prediction, weight=weight)
+        return count_frame(
+            frame, label=label, prediction=prediction, weight=weight, scores=scores
+        )
 
     @classmethod
     def from_file(
@@ -214,14 +222,17 @@ class ConfusionMatrix:
         label: str = "label",
         prediction: str = "prediction",
         weight: str | None = None,
+        scores: Scores | None = None,
     ) -> ConfusionMatrix:
         """Count two columns of files without loading them.
 
-        See `deconfuse.adapters.files.count_file`.
+        Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
+        folder or several of them. A saved matrix is recognized. With ``scores``, the prediction is
+        the class with the highest score. See `deconfuse.adapters.files.count_file` for all of it.
         """
         from deconfuse.adapters.files import count_file
 
-        return count_file(path, label=label, prediction=prediction, weight=weight)
+        return count_file(path, label=label, prediction=prediction, weight=weight, scores=scores)
 
     @property
     def n_classes(self) -> int:
@@ -263,12 +274,7 @@ class ConfusionMatrix:
         >>> cm.index_of(["dog", "cat", "dog"])
         array([1, 0, 1])
         """
-        positions = {value: position for position, value in enumerate(self.labels)}
-        names = counting._column(labels, name="labels")
-        outside = [value for value in names if value not in positions]
-        if outside:
-            raise InputError(f"{show(dict.fromkeys(outside))} is not a class of this matrix.")
-        return np.array([positions[value] for value in names], dtype=np.intp)
+        return positions_of(labels, self.labels, name="labels")
 
     def normalize(
         self,
@@ -307,12 +313,12 @@ class ConfusionMatrix:
         theirs = np.array([place[value] for value in other.labels])
         n_classes = len(labels)
         counts = _add(
-            _moved(self.counts, mine, n_classes), _moved(other.counts, theirs, n_classes)
+            moved(self.counts, mine, n_classes), moved(other.counts, theirs, n_classes)
         )
         if not self.is_weighted and not other.is_weighted:
             return ConfusionMatrix(counts, labels)
         variances = _add(
-            _moved(self.variances, mine, n_classes), _moved(other.variances, theirs, n_classes)
+            moved(self.variances, mine, n_classes), moved(other.variances, theirs, n_classes)
         )
         return ConfusionMatrix(counts, labels, variances)
 
@@ -371,10 +377,10 @@ class ConfusionMatrix:
         names = class_names(dict.fromkeys(coarse), name="groups")
         place = {value: position for position, value in enumerate(names)}
         positions = np.array([place[value] for value in coarse])
-        counts = _moved(self.counts, positions, len(names))
+        counts = moved(self.counts, positions, len(names))
         if not self.is_weighted:
             return ConfusionMatrix(counts, names)
-        return ConfusionMatrix(counts, names, _moved(self.variances, positions, len(names)))
+        return ConfusionMatrix(counts, names, moved(self.variances, positions, len(names)))
 
     def reorder(self, labels: Iterable[Any]) -> ConfusionMatrix:
         """Return the same matrix with its classes in another order.
@@ -452,12 +458,12 @@ class ConfusionMatrix:
 def _canonical(matrix: CountMatrix) -> CountMatrix:
     """Return the matrix, dense or sparse as its size asks for, read-only."""
     if sp.issparse(matrix):
-        if counting.prefers_sparse(matrix.shape[0], matrix.nnz):
+        if prefers_sparse(matrix.shape[0], matrix.nnz):
             for part in (matrix.data, matrix.indices, matrix.indptr):
                 part.flags.writeable = False
             return matrix
         matrix = np.asarray(matrix.toarray())
-    elif counting.prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
+    elif prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
         return _canonical(sp.csr_array(matrix))
     matrix.flags.writeable = False
     return matrix
@@ -485,12 +491,6 @@ def _union(mine: tuple[Label, ...], theirs: tuple[Label, ...]) -> tuple[Label, .
 
 def _is_sorted(names: tuple[Label, ...]) -> bool:
     return all(one < other for one, other in zip(names, names[1:], strict=False))  # type: ignore[operator]
-
-
-def _moved(matrix: CountMatrix, positions: npt.NDArray[Any], n_classes: int) -> CountMatrix:
-    """Return a matrix whose class ``i`` was added to class ``positions[i]`` of the new ones."""
-    cells = sp.coo_array(matrix)
-    return counting.assemble(positions[cells.row], positions[cells.col], cells.data, n_classes)
 
 
 def _add(one: CountMatrix, other: CountMatrix) -> CountMatrix:

@@ -1,7 +1,13 @@
-"""Label pairs to counts, dense or sparse by the number of classes and of pairs seen."""
+"""Label pairs to counts: one pass in pieces, dense or sparse by what is met.
+
+Few classes are counted in a square histogram that grows with the range of the values. Where the
+range is wide, pairs are sorted and run-length encoded, so that memory follows the distinct pairs
+and never the square of the number of classes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,95 +15,188 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse._checks import CountMatrix, Label, as_label, class_names, kind_of, show
+from deconfuse._checks import CountMatrix, Label, LabelKind, as_label, class_names, kind_of, show
+from deconfuse._columns import (
+    CHUNK,
+    LabelColumn,
+    Vocabulary,
+    WeightColumn,
+    open_labels,
+    open_weights,
+)
+from deconfuse._tally import PairTally, Tally, assemble
 from deconfuse.errors import InputError
 
-__all__ = ["PairCounts", "assemble", "count_pairs", "prefers_sparse"]
-
-# Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
-_ALWAYS_DENSE = 2048
-
-
-def prefers_sparse(n_classes: int, nonzeros: int) -> bool:
-    """Whether a matrix of this size is kept sparse: many classes, fewer than half the cells used."""
-    return n_classes > _ALWAYS_DENSE and nonzeros < n_classes * n_classes // 2
-
-
-def assemble(
-    true: npt.NDArray[Any], pred: npt.NDArray[Any], values: npt.NDArray[Any], n_classes: int
-) -> CountMatrix:
-    """Return the matrix with ``values`` added at (true, pred), in the form its size asks for."""
-    matrix = sp.coo_array((values, (true, pred)), shape=(n_classes, n_classes)).tocsr()
-    matrix.sum_duplicates()
-    if prefers_sparse(n_classes, matrix.nnz):
-        return matrix
-    return np.asarray(matrix.toarray())
-
+__all__ = ["PairCounts", "assemble", "count_pairs", "moved", "positions_of"]
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Distinct (true, predicted) pairs of class positions, how often, and their squared weights."""
+    """Class names and the matrices over them.
+
+    ``counts`` are sums of weights (numbers of samples without weights); ``variances`` are sums of
+    squared weights, or None without weights.
+    """
 
     labels: tuple[Label, ...]
-    true: npt.NDArray[Any]
-    pred: npt.NDArray[Any]
-    counts: npt.NDArray[Any]
-    squares: npt.NDArray[Any] | None
+    counts: CountMatrix
+    variances: CountMatrix | None
 
 
 def count_pairs(
-    y_true: object, y_pred: object, *, labels: object = None, sample_weight: object = None
+    y_true: object,
+    y_pred: object,
+    *,
+    labels: Iterable[object] | None = None,
+    sample_weight: object = None,
 ) -> PairCounts:
-    """Count label pairs."""
-    true_values = _column(y_true, name="y_true")
-    pred_values = _column(y_pred, name="y_pred")
-    if len(true_values) != len(pred_values):
+    """Count the pairs of two columns of class labels.
+
+    See `deconfuse.ConfusionMatrix.from_predictions` for the arguments. The columns are read once,
+    piece by piece; memory beyond them is a few megabytes and what the distinct pairs take.
+    """
+    names = None if labels is None else class_names(labels)
+    true = open_labels(y_true, name="y_true")
+    pred = open_labels(y_pred, name="y_pred")
+    weights = None if sample_weight is None else open_weights(sample_weight, name="sample_weight")
+    _check_lengths(true, pred, weights)
+    vocabulary = Vocabulary()
+    tally = Tally(true.size, is_weighted=weights is not None)
+    for start in range(0, true.size, CHUNK):
+        true_codes = true.chunk(start, vocabulary)
+        pred_codes = pred.chunk(start, vocabulary)
+        if true.kind != pred.kind:
+            raise _different_types(true, pred)
+        tally.add(true_codes, pred_codes, None if weights is None else weights.chunk(start))
+    return _named(tally.result(), true.kind, vocabulary, names)
+
+
+def positions_of(values: object, labels: tuple[Label, ...], *, name: str) -> npt.NDArray[np.intp]:
+    """Return the position of each value in ``labels``."""
+    column = open_labels(values, name=name)
+    vocabulary = Vocabulary()
+    positions = np.empty(column.size, dtype=np.intp)
+    kind = kind_of(labels[0])
+    place = {label: position for position, label in enumerate(labels)}
+    table = np.empty(0, dtype=np.intp)
+    known = np.empty(0, dtype=np.intp)
+    for start in range(0, column.size, CHUNK):
+        codes = column.chunk(start, vocabulary)
+        if column.kind in ("int", "bool"):
+            distinct, codes = _factorized(codes)
+            fresh: list[Any] = distinct.tolist()
+            known = np.empty(0, dtype=np.intp)
+        else:
+            fresh = list(vocabulary)[len(known) :]
+        outside = [value for value in fresh if value not in place]
+        if outside or column.kind != kind:
+            if column.kind == "bool":
+                outside = [bool(value) for value in outside]
+            raise InputError(
+                f"Values of `{name}` must be classes of the matrix, got"
+                f" {show(outside or fresh)} ({column.kind}).",
+                hint=f"the classes are {show(labels)} ({kind}).",
+            )
+        table = np.concatenate([known, [place[value] for value in fresh]]).astype(np.intp)
+        known = table
+        np.take(table, codes, out=positions[start : start + len(codes)])
+    return positions
+
+
+def _factorized(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return distinct whole numbers and the position of each value among them."""
+    low, high = int(values.min()), int(values.max())
+    if high - low >= CHUNK:
+        return np.unique(values, return_inverse=True)
+    offsets = values.astype(np.int64) - low
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[offsets] = True
+    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[offsets]
+
+
+def moved(matrix: CountMatrix, positions: npt.NDArray[Any], n_classes: int) -> CountMatrix:
+    """Return a matrix of ``n_classes`` where class ``i`` was added to class ``positions[i]``.
+
+    Examples
+    --------
+    >>> moved(np.array([[5, 1], [2, 4]]), np.array([1, 0]), 2)
+    array([[4, 2],
+           [1, 5]])
+    >>> moved(np.array([[5, 1], [2, 4]]), np.array([0, 0]), 1)
+    array([[12]])
+    """
+    if len(positions) == n_classes and (np.diff(positions) == 1).all():
+        return matrix
+    cells = sp.coo_array(matrix)
+    return assemble(positions[cells.row], positions[cells.col], cells.data, n_classes)
+
+
+def _named(
+    tally: PairTally,
+    kind: LabelKind | None,
+    vocabulary: Vocabulary,
+    names: tuple[Label, ...] | None,
+) -> PairCounts:
+    """Put class names in place of integers, in the order of the names."""
+    seen: list[Label] = tally.values.tolist()
+    if kind == "bool":
+        seen = [bool(value) for value in seen]
+    elif kind != "int":
+        words = list(vocabulary)
+        seen = [as_label(words[code], name="labels") for code in tally.values]
+    labels = tuple(sorted(seen)) if names is None else names
+    place = {label: position for position, label in enumerate(labels)}
+    outside = [value for value in seen if value not in place]
+    if outside or kind != kind_of(labels[0]):
+        raise _outside(sorted(outside or seen), kind, labels)
+    positions = np.array([place[value] for value in seen], dtype=np.intp)
+    squares = tally.squares
+    return PairCounts(
+        labels,
+        moved(tally.counts, positions, len(labels)),
+        None if squares is None else moved(squares, positions, len(labels)),
+    )
+
+
+def _check_lengths(true: LabelColumn, pred: LabelColumn, weights: WeightColumn | None) -> None:
+    if true.size != pred.size:
         raise InputError(
-            f"`y_true` and `y_pred` must describe the same samples, got {len(true_values):,} and"
-            f" {len(pred_values):,} values.",
+            f"`y_true` and `y_pred` must describe the same samples, got {true.size:,} and"
+            f" {pred.size:,} values.",
             hint="check for a filter applied to only one of them.",
         )
-    if not len(true_values):
-        raise InputError("`y_true` and `y_pred` must have at least one sample, got none.")
-    true_kind, pred_kind = kind_of(true_values[0]), kind_of(pred_values[0])
-    if true_kind != pred_kind:
+    if weights is not None and weights.size != true.size:
         raise InputError(
-            f"`y_true` and `y_pred` must be of one type, got {true_kind} and {pred_kind}.",
-            hint="map one to the names of the other.",
+            f"`sample_weight` must have one weight per sample, got {weights.size:,} weights for"
+            f" {true.size:,} samples.",
+            hint="check for a filter applied to only one of them.",
         )
-    seen = sorted(set(true_values) | set(pred_values))  # type: ignore[type-var]
-    names = tuple(seen) if labels is None else class_names(labels)  # type: ignore[arg-type]
-    index = {value: position for position, value in enumerate(names)}
-    outside = [value for value in seen if value not in index]
-    if outside:
+    if not true.size:
         raise InputError(
-            f"Every value must be one of `labels`, got {show(outside)} outside of them.",
-            hint="add the class to `labels`, or drop its samples.",
+            "`y_true` and `y_pred` must have at least one sample, got none.",
+            hint="an empty shard is `ConfusionMatrix.from_counts` of zeros, with its labels.",
         )
-    true = np.array([index[value] for value in true_values], dtype=np.intp)
-    pred = np.array([index[value] for value in pred_values], dtype=np.intp)
-    if sample_weight is None:
-        return PairCounts(names, true, pred, np.ones(len(true), dtype=np.int64), None)
-    weights = np.asarray(sample_weight)
-    if weights.shape != true.shape:
-        raise InputError(
-            f"`sample_weight` must have one weight per sample, got {weights.shape} for"
-            f" {len(true):,} samples."
-        )
-    if weights.dtype.kind == "f" and not np.isfinite(weights).all():
-        raise InputError("`sample_weight` must be finite.")
-    if (weights < 0).any():
-        raise InputError("`sample_weight` must not be negative.")
-    return PairCounts(names, true, pred, weights, weights.astype(np.float64) ** 2)
 
 
-def _column(values: Any, *, name: str) -> list[Label]:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    if hasattr(values, "to_list"):
-        values = values.to_list()
-    elif hasattr(values, "to_pylist"):
-        values = values.to_pylist()
-    elif hasattr(values, "tolist"):
-        values = values.tolist()
-    return [as_label(value, name=name) for value in values]
+def _different_types(true: LabelColumn, pred: LabelColumn) -> InputError:
+    hint = "turn one into the type of the other."
+    if {true.kind, pred.kind} == {"int", "str"}:
+        hint = "map the numbers to names, as in `[names[i] for i in y_pred]`, or read both as text."
+    elif {true.kind, pred.kind} == {"int", "bool"}:
+        hint = "turn both into bool, as in `y_pred == 1`, or both into int."
+    return InputError(
+        f"`y_true` and `y_pred` must be of one type, got {true.kind} and {pred.kind}.", hint=hint
+    )
+
+
+def _outside(values: list[Label], kind: str | None, labels: tuple[Label, ...]) -> InputError:
+    wanted = kind_of(labels[0])
+    if kind != wanted:
+        return InputError(
+            f"`labels` must be of the type of the values, got {wanted} ({show(labels)}) for"
+            f" {kind} ({show(values)}).",
+            hint="turn one into the type of the other.",
+        )
+    return InputError(
+        f"Every value of `y_true` and `y_pred` must be one of `labels`, got {show(values)}.",
+        hint="add the class to `labels`, or drop its samples before counting.",
+    )

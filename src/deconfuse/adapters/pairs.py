@@ -16,7 +16,7 @@ import numpy.typing as npt
 from deconfuse._checks import Label, as_label, kind_of, show
 from deconfuse.adapters.column_names import ColumnChoice
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.counting import PairCounts, assemble
+from deconfuse.counting import assemble
 from deconfuse.errors import InputError
 
 __all__ = [
@@ -124,19 +124,12 @@ def build_matrix(
     known = {*true_names.values(), *pred_names.values(), *classes}
     labels = tuple(sorted(known))
     place = {name: position for position, name in enumerate(labels)}
-    pairs = PairCounts(
-        labels,
-        _positions(table.true, true_names, place),
-        _positions(table.pred, pred_names, place),
-        counts,
-        squares,
-    )
-    matrix = assemble(pairs.true, pairs.pred, pairs.counts, len(labels))
-    if pairs.squares is None:
+    true = _positions(table.true, true_names, place)
+    pred = _positions(table.pred, pred_names, place)
+    matrix = assemble(true, pred, counts, len(labels))
+    if squares is None:
         return ConfusionMatrix(matrix, labels)
-    return ConfusionMatrix(
-        matrix, labels, assemble(pairs.true, pairs.pred, pairs.squares, len(labels))
-    )
+    return ConfusionMatrix(matrix, labels, assemble(true, pred, squares, len(labels)))
 
 
 def refuse_empty(rows: int) -> None:

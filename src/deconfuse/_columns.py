@@ -1,0 +1,386 @@
+"""Columns of class labels, from any library, read piece by piece as integers.
+
+Whole numbers are read as they are. Everything else (strings, dates, categories) becomes codes of a
+`Vocabulary` that the columns of one matrix share. No piece of work is as long as the column.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse._checks import LabelKind, as_label, kind_of, show
+from deconfuse.errors import InputError
+
+__all__ = ["CHUNK", "LabelColumn", "Vocabulary", "WeightColumn", "open_labels", "open_weights"]
+
+# Long enough to hide the cost of a call, short enough for its buffers to stay in cache.
+CHUNK = 1 << 16
+
+_SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+
+
+class Vocabulary(dict[Any, int]):
+    """Codes of values in the order they are met; looking up a new value gives it a code."""
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = len(self)
+        return code
+
+    def codes(self, values: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Return the codes of values."""
+        return np.fromiter(map(self.__getitem__, values), np.int64, len(values))
+
+
+class _MissingValuesError(Exception):
+    """A piece of a column holds missing values; the column counts them all for the message."""
+
+
+@dataclass(slots=True)
+class _Column:
+    """One argument: its name for messages, its length, and how to read a piece of it."""
+
+    name: str
+    size: int
+    read: Callable[[int, int], Any]
+
+    def _missing(self) -> InputError:
+        first, missing = -1, 0
+        for start in range(0, self.size, CHUNK):
+            mask = _missing_mask(self.read(start, min(start + CHUNK, self.size)))
+            if first < 0 and mask.any():
+                first = start + int(mask.argmax())
+            missing += int(mask.sum())
+        return InputError(
+            f"`{self.name}` must have no missing values, got {missing:,} None or NaN among"
+            f" {self.size:,} (first at position {first:,}).",
+            hint="drop these samples, or give the missing class a name of its own."
+            if isinstance(self, LabelColumn)
+            else "drop these samples, or give them weight 0.",
+        )
+
+
+@dataclass(slots=True)
+class LabelColumn(_Column):
+    """A column of class labels; ``kind`` is known once a piece was read."""
+
+    kind: LabelKind | None = None
+
+    def chunk(self, start: int, vocabulary: Vocabulary) -> npt.NDArray[Any]:
+        """Return the integers that stand for the values from ``start`` on."""
+        values = self.read(start, min(start + CHUNK, self.size))
+        try:
+            kind, codes = _encode(values, vocabulary, self.name)
+        except _MissingValuesError:
+            raise self._missing() from None
+        if self.kind is None:
+            self.kind = kind
+        elif self.kind != kind:
+            raise _mixed(self.name, {self.kind, kind})
+        return codes
+
+
+@dataclass(slots=True)
+class WeightColumn(_Column):
+    """A column of sample weights."""
+
+    def chunk(self, start: int) -> npt.NDArray[Any]:
+        """Return the weights from ``start`` on, as int64 or float64."""
+        values = self.read(start, min(start + CHUNK, self.size))
+        array = np.asarray(values.values if isinstance(values, _Coded) else values)
+        if array.dtype.kind == "O":
+            if _missing_mask(array).any():
+                raise self._missing()
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError):
+                array = np.asarray(array, dtype=str)
+        if array.dtype.kind not in "biuf":
+            raise InputError(
+                f"`{self.name}` must be numbers, got {show(array[:1].tolist())} ({array.dtype}).",
+            )
+        if array.ndim != 1:
+            raise _not_one_dimensional(self.name, (self.size, *array.shape[1:]), hint=None)
+        if array.dtype.kind == "f":
+            if np.isnan(array).any():
+                raise self._missing()
+            if np.isinf(array).any():
+                raise InputError(
+                    f"`{self.name}` must be finite, got {array[np.isinf(array)][0]} at position"
+                    f" {start + int(np.isinf(array).argmax()):,}.",
+                )
+        if array.dtype.kind in "if" and (array < 0).any():
+            where = int((array < 0).argmax())
+            raise InputError(
+                f"`{self.name}` must not be negative, got {array[where]} at position"
+                f" {start + where:,}.",
+                hint="a sample of weight 0 counts for nothing.",
+            )
+        return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+
+
+def open_labels(values: object, *, name: str) -> LabelColumn:
+    """Return a column of labels over what the caller gave, without copying it."""
+    size, read = _open(values, name=name, hint=_SCORES_HINT)
+    return LabelColumn(name, size, read)
+
+
+def open_weights(values: object, *, name: str) -> WeightColumn:
+    """Return a column of weights over what the caller gave, without copying it."""
+    size, read = _open(values, name=name, hint=None)
+    return WeightColumn(name, size, read)
+
+
+def _open(
+    values: Any, *, name: str, hint: str | None
+) -> tuple[int, Callable[[int, int], Any]]:
+    values = _unwrapped(values)
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise _not_one_dimensional(name, tuple(int(size) for size in shape), hint=hint)
+    if isinstance(values, np.ndarray):
+        return len(values), lambda start, stop: values[start:stop]
+    if isinstance(values, (list, tuple, range)):
+        return len(values), lambda start, stop: list(values[start:stop])
+    if _is_from(values, "torch", "Tensor"):
+        return len(values), lambda start, stop: _from_torch(values[start:stop])
+    if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
+        raise InputError(
+            f"`{name}` must be a one-dimensional sequence, got {type(values).__name__}.",
+            hint="give a list, an array, or a series; for a table use `from_frame`.",
+        )
+    series = _as_series(values)
+    if series is not None:
+        return len(series), lambda start, stop: _from_series(series[start:stop])
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise _not_one_dimensional(name, array.shape, hint=hint)
+    return len(array), lambda start, stop: array[start:stop]
+
+
+def _unwrapped(values: Any) -> Any:
+    """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(object), None) if np.ma.is_masked(values) else values.data
+    if _is_from(values, "pandas", "Index") or _is_from(values, "pandas.api.extensions", "ExtensionArray"):
+        return sys.modules["pandas"].Series(values)
+    if _is_from(values, "pyarrow", "Array"):
+        return sys.modules["pyarrow"].chunked_array([values])
+    return values
+
+
+def _is_from(values: object, module: str, name: str) -> bool:
+    """Whether values are of a type of another library, which is not imported to find out."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(values, getattr(loaded, name))
+
+
+def _as_series(values: object) -> Any | None:
+    """Return a narwhals series, or None for what narwhals does not know."""
+    import narwhals as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def _from_torch(tensor: Any) -> npt.NDArray[Any]:
+    tensor = tensor.detach()
+    if tensor.dtype.is_floating_point:
+        tensor = tensor.double()
+    return np.asarray(tensor.cpu().numpy())
+
+
+class _Coded(NamedTuple):
+    """A piece of a column as positions in a list of its distinct values; -1 is missing."""
+
+    codes: npt.NDArray[Any]
+    values: list[Any]
+
+
+def _from_series(series: Any) -> npt.NDArray[Any] | list[Any] | _Coded:
+    """Return a piece of a series as an array, a list, or coded by its own library."""
+    import narwhals as nw
+
+    native = series.to_native()
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        implementation = series.implementation
+        if implementation.is_pandas_like() and native.dtype != object:
+            codes, values = native.factorize()
+            return _Coded(np.asarray(codes), values.tolist())
+        if implementation.is_pyarrow():
+            return _coded_by_pyarrow(native)
+        if implementation.is_polars():
+            return _coded_by_polars(series.cast(nw.String).to_native())
+    if series.dtype != nw.Object and series.null_count():
+        return list(series.to_list())
+    return np.asarray(series.to_numpy())
+
+
+def _coded_by_pyarrow(chunked: Any) -> _Coded:
+    array = chunked.combine_chunks()
+    if hasattr(array, "chunks"):  # Before PyArrow 17 an empty or split array stays chunked.
+        array = sys.modules["pyarrow"].concat_arrays(array.chunks)
+    if not hasattr(array, "dictionary"):
+        array = array.dictionary_encode()
+    return _Coded(
+        array.indices.fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary.to_pylist()
+    )
+
+
+def _coded_by_polars(series: Any) -> _Coded:
+    values = series.drop_nulls().unique()
+    codes = series.replace_strict(values, range(len(values)), default=-1)
+    return _Coded(codes.to_numpy(), values.to_list())
+
+
+def _encode(
+    values: Any, vocabulary: Vocabulary, name: str
+) -> tuple[LabelKind, npt.NDArray[Any]]:
+    """Return the kind of a piece of a column, and its whole numbers or its codes."""
+    if isinstance(values, _Coded):
+        return _encode_coded(values, vocabulary, name)
+    if isinstance(values, list):
+        return _encode_list(values, vocabulary, name)
+    match values.dtype.kind:
+        case "i":
+            return "int", values
+        case "b":
+            return "bool", values.view(np.uint8)
+        case "u":
+            return "int", _int64(values, name)
+        case "f":
+            return "int", _whole(values, name)
+        case "U":
+            return "str", vocabulary.codes(values.tolist())
+        case "O" | "T":
+            return _encode_list(values.tolist(), vocabulary, name)
+        case "M":
+            if np.isnat(values).any():
+                raise _MissingValuesError
+            distinct, codes = np.unique(values, return_inverse=True)
+            return _encode_coded(_Coded(codes, list(distinct)), vocabulary, name)
+        case "S":
+            raise InputError(
+                f"`{name}` must hold text, not bytes, got {show(values[:1].tolist())}.",
+                hint='decode it: `np.char.decode(values, "utf-8")`.',
+            )
+    raise InputError(
+        f"`{name}` must be of int, str, bool or date, got {values.dtype}.",
+        hint="name classes by whole numbers or by strings.",
+    )
+
+
+def _encode_coded(
+    piece: _Coded, vocabulary: Vocabulary, name: str
+) -> tuple[LabelKind, npt.NDArray[Any]]:
+    if (piece.codes < 0).any() or any(map(_is_missing, piece.values)):
+        raise _MissingValuesError
+    kind, table = _encode_list(piece.values, vocabulary, name)
+    return kind, table[piece.codes]
+
+
+def _encode_list(
+    values: list[Any], vocabulary: Vocabulary, name: str
+) -> tuple[LabelKind, npt.NDArray[Any]]:
+    types = set(map(type, values))
+    if types == {str}:
+        return "str", vocabulary.codes(values)
+    if types == {int} or types == {bool}:
+        return _integers(values, "bool" if types == {bool} else "int", name)
+    if any(issubclass(one, (list, tuple, np.ndarray)) for one in types):
+        raise _not_one_dimensional(name, None, hint=_SCORES_HINT)
+    # Rarer types: what they stand for is decided value by value.
+    if any(map(_is_missing, values)):
+        raise _MissingValuesError
+    if any(issubclass(one, (float, np.floating)) for one in types):
+        floats = [value for value in values if isinstance(value, (float, np.floating))]
+        _whole(np.array(floats, dtype=np.float64), name)
+    labels = [as_label(value, name=name) for value in values]
+    kinds = {kind for kind in map(kind_of, labels) if kind is not None}
+    if len(kinds) != 1:
+        raise _mixed(name, kinds)
+    (kind,) = kinds
+    if kind in ("int", "bool"):
+        return _integers(labels, kind, name)
+    return kind, vocabulary.codes(labels)
+
+
+def _integers(
+    values: list[Any], kind: LabelKind, name: str
+) -> tuple[LabelKind, npt.NDArray[Any]]:
+    try:
+        return kind, np.array(values, dtype=np.int64)
+    except OverflowError:
+        raise _too_large(name, max(values, key=abs)) from None
+
+
+def _int64(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if values.dtype == np.uint64 and values.size and values.max() > np.iinfo(np.int64).max:
+        raise _too_large(name, values.max())
+    return values if values.dtype.itemsize < 8 else values.view(np.int64)
+
+
+def _whole(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
+    """Return whole floats as integers: a column of 1.0 and 2.0 is how tables store 1 and 2."""
+    if np.isnan(values).any():
+        raise _MissingValuesError
+    if np.isinf(values).any():
+        raise InputError(
+            f"`{name}` must be finite, got {values[np.isinf(values)][0]}.",
+            hint="name classes by whole numbers or by strings.",
+        )
+    broken = values != np.floor(values)
+    if broken.any():
+        raise InputError(
+            f"`{name}` must hold class labels, got the fraction {values[broken][0]}.",
+            hint=f"{_SCORES_HINT[:-1]} or, for two classes, `scores > 0.5`.",
+        )
+    if np.abs(values).max(initial=0) > 2**53:
+        raise _too_large(name, values[np.abs(values).argmax()])
+    return values.astype(np.int64)
+
+
+def _too_large(name: str, value: object) -> InputError:
+    return InputError(
+        f"Whole numbers in `{name}` must fit in 64 bits (53 as floats), got {value}.",
+        hint="turn identifiers into strings.",
+    )
+
+
+def _mixed(name: str, kinds: Iterable[str]) -> InputError:
+    return InputError(
+        f"`{name}` must be of one type, got {' and '.join(sorted(kinds))}.",
+        hint="turn all values into strings, or all into whole numbers.",
+    )
+
+
+def _not_one_dimensional(
+    name: str, shape: tuple[int, ...] | None, *, hint: str | None
+) -> InputError:
+    given = "a sequence for each sample" if shape is None else f"shape {shape}"
+    if shape is not None and len(shape) == 2 and shape[1] == 1:
+        hint = "flatten it with `.ravel()`, or select the column."
+    return InputError(f"`{name}` must be one-dimensional, got {given}.", hint=hint)
+
+
+def _missing_mask(values: Any) -> npt.NDArray[np.bool_]:
+    if isinstance(values, _Coded):
+        missing = np.fromiter(map(_is_missing, values.values), np.bool_, len(values.values))
+        # A code of -1 wraps around to the value appended here.
+        return np.append(missing, True)[values.codes]
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fM":
+        return np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
+    items = values.tolist() if isinstance(values, np.ndarray) else values
+    return np.fromiter(map(_is_missing, items), np.bool_, len(items))
+
+
+def _is_missing(value: object) -> bool:
+    if type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, (float, np.floating, np.datetime64)) and value != value
