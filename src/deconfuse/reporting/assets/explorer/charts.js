@@ -1,0 +1,121 @@
+// Small drawings of the inspector: values on one axis, the waterfall of parts, the idea in one picture.
+
+import { colorAt, ramp } from "./color.js";
+import { h, s } from "./dom.js";
+import { count, short, times } from "./format.js";
+
+/**
+ * Values with their intervals as dots on one axis, one row a normalization.
+ * @param {{name: string, value: number, interval: [number, number]|null, note: string, strong: boolean}[]} rows
+ */
+export function dotChart(rows) {
+  const width = 112;
+  const reach = Math.max(...rows.map((row) => Math.max(row.value || 0, row.interval?.[1] ?? 0)), 1e-12);
+  const x = (/** @type {number} */ value) => 5 + (width - 10) * Math.min(1, value / reach);
+  return h(
+    "table",
+    { class: "dots" },
+    h("caption", { class: "hidden" }, "value and 95 % interval of each normalization"),
+    h("tbody", {}, ...rows.map((row) => {
+      const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
+      bar.append(s("line", { x1: 5, x2: width - 5, y1: 8, y2: 8, class: "rule" }));
+      if (row.interval) bar.append(s("line", { x1: x(row.interval[0]), x2: x(row.interval[1]), y1: 8, y2: 8, class: "span" }));
+      if (row.value === row.value) bar.append(s("circle", { cx: x(row.value), cy: 8, r: 4, class: row.strong ? "dot strong" : "dot" }));
+      const range = row.interval ? `${short(row.interval[0], 2)} to ${short(row.interval[1], 2)}` : row.note;
+      return h("tr", { class: row.strong ? "strong" : "" },
+        h("th", { scope: "row" }, row.name), h("td", {}, bar), h("td", { class: "number" }, short(row.value)),
+        h("td", { class: "number soft" }, range));
+    })),
+  );
+}
+
+/**
+ * From an even share to the observed count, on a log axis.
+ * @param {ReturnType<typeof import("./explain.js").waterfallOf>} fall
+ */
+export function waterfallChart(fall) {
+  const width = 112;
+  const levels = [fall.start, fall.end, ...fall.steps.map((step) => step.to)].map(Math.log);
+  const low = Math.min(...levels);
+  const high = Math.max(...levels, low + 1e-9);
+  const x = (/** @type {number} */ value) => 4 + ((width - 8) * (Math.log(value) - low)) / (high - low);
+  const said = { similarity: "looks alike", label: "label share", prediction: "prediction share" };
+  const row = (/** @type {string} */ name, /** @type {any} */ mark, /** @type {string} */ value) => {
+    const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
+    bar.append(...mark);
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bar), h("td", { class: "number" }, value));
+  };
+  const end = (/** @type {number} */ at) => [s("line", { x1: x(at), x2: x(at), y1: 1, y2: 15, class: "level" })];
+  const step = (/** @type {any} */ part) => [
+    s("line", { x1: x(part.from), x2: x(part.from), y1: -2, y2: 4, class: "rule" }),
+    s("rect", { x: Math.min(x(part.from), x(part.to)), width: Math.max(1.5, Math.abs(x(part.to) - x(part.from))), y: 4, height: 8, class: `part ${part.name} ${part.factor < 1 ? "down" : "up"}` }),
+    s("line", { x1: x(part.to), x2: x(part.to), y1: 4, y2: 18, class: "rule" }),
+  ];
+  return h(
+    "table",
+    { class: "fall" },
+    h("tbody", {},
+      row("even share", end(fall.start), short(fall.start)),
+      ...fall.steps.map((part) => row(said[part.name], step(part), times(part.factor))),
+      row("counted", end(fall.end), count(Number(fall.end.toPrecision(6))))),
+  );
+}
+
+// The explaining picture: a greedy class stripes the counts, and hides the pair that is alike.
+const EVEN = [[8, 1, 1], [1, 6, 3], [1, 3, 6]];
+const SKEWED = [[9, 1, 0.3], [4, 2.2, 0.5], [3.4, 0.9, 0.7]];
+
+/** Two small matrices and what happens between them. @param {"light"|"dark"} theme */
+export function ideaPicture(theme) {
+  const tables = { diagonal: ramp(theme, "diagonal"), off: ramp(theme, "off") };
+  const grid = (/** @type {number[][]} */ cells, /** @type {number} */ x0, /** @type {string} */ title) => {
+    const group = s("g", { transform: `translate(${x0} 0)` });
+    cells.forEach((line, r) => line.forEach((value, c) => {
+      const fill = r === c ? colorAt(tables.diagonal, value / 9) : colorAt(tables.off, value / 4);
+      const cell = s("rect", { x: c * 19, y: 16 + r * 19, width: 18, height: 18, rx: 1.5 });
+      cell.style.fill = fill;
+      group.append(cell);
+    }));
+    group.append(s("text", { x: 28, y: 10, class: "tiny", "text-anchor": "middle" }, title));
+    return group;
+  };
+  return s(
+    "svg",
+    { viewBox: "0 0 240 78", class: "idea", role: "img", "aria-label": "Counts with one greedy class; bi-normalized, the pair that looks alike appears." },
+    grid(SKEWED, 8, "counts"),
+    s("path", { d: "M78 44 H158 m-6 -5 l6 5 l-6 5", class: "arrow" }),
+    s("text", { x: 118, y: 36, class: "tiny", "text-anchor": "middle" }, "÷ label share"),
+    s("text", { x: 118, y: 60, class: "tiny", "text-anchor": "middle" }, "÷ prediction share"),
+    grid(EVEN, 172, "bi"),
+  );
+}
+
+/**
+ * The two legends of a pane.
+ * @param {import("./panes.js").Pane} pane @param {"light"|"dark"} theme
+ * @param {(scale: import("./color.js").Scale) => number[]} ticks
+ * @param {(scale: import("./color.js").Scale, value: number) => number} place
+ */
+export function legendOf(pane, theme, ticks, place) {
+  const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"]);
+  const said = { diagonal: "diagonal", off: "off the diagonal", less: "less than before", more: "more than before" };
+  return h("div", { class: "legend" }, ...kinds.map((name) => {
+    const scale = name === "diagonal" ? pane.diagonal : pane.off;
+    const table = ramp(theme, name);
+    const strip = s("svg", { viewBox: "0 0 172 26", width: 172, height: 26, "aria-hidden": "true" });
+    for (let k = 0; k < 40; k++) {
+      const piece = s("rect", { x: 6 + k * 4, y: 0, width: 4.3, height: 10 });
+      piece.style.fill = colorAt(table, k / 39);
+      strip.append(piece);
+    }
+    let last = -40;
+    for (const tick of ticks(scale)) {
+      const x = 6 + 160 * place(scale, tick);
+      if (x - last < 26) continue;
+      last = x;
+      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": "middle" }, short(tick, 2)));
+    }
+    const over = scale.max > scale.high * 1.0001 && `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
+    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip, over && h("span", { class: "soft over" }, over));
+  }));
+}

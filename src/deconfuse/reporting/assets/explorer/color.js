@@ -1,0 +1,138 @@
+// Values -> colours: even steps in OKLCH, oranges on the diagonal, blues off it, robust to one huge cell.
+
+import { clamp, quantile } from "./arrays.js";
+
+/** Steps of a colour ramp. */
+export const STEPS = 256;
+
+// Start and end of each ramp: lightness, chroma, hue. Lightness falls (or rises, in the dark) evenly,
+// so a ramp also reads in grey.
+const RAMPS = {
+  light: {
+    diagonal: { from: [0.972, 0.012, 80], to: [0.56, 0.17, 48] },
+    off: { from: [0.972, 0.007, 250], to: [0.4, 0.15, 262] },
+    less: { from: [0.972, 0.004, 320], to: [0.45, 0.17, 320] },
+    more: { from: [0.972, 0.004, 155], to: [0.45, 0.12, 155] },
+  },
+  dark: {
+    diagonal: { from: [0.235, 0.012, 60], to: [0.84, 0.15, 72] },
+    off: { from: [0.235, 0.014, 255], to: [0.86, 0.11, 235] },
+    less: { from: [0.235, 0.006, 320], to: [0.78, 0.17, 320] },
+    more: { from: [0.235, 0.006, 155], to: [0.84, 0.15, 155] },
+  },
+};
+
+/** @param {number} channel linear light */
+function gamma(channel) {
+  const c = clamp(channel, 0, 1);
+  return 255 * (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055);
+}
+
+/**
+ * @param {number} lightness @param {number} chroma @param {number} hue in degrees
+ * @returns {[number, number, number]} sRGB, 0 to 255
+ */
+export function oklch(lightness, chroma, hue) {
+  const a = chroma * Math.cos((hue * Math.PI) / 180);
+  const b = chroma * Math.sin((hue * Math.PI) / 180);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  return [
+    gamma(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+    gamma(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+    gamma(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s),
+  ];
+}
+
+/**
+ * A table of STEPS colours, three bytes each.
+ * @param {"light"|"dark"} theme @param {"diagonal"|"off"|"less"|"more"} name
+ */
+export function ramp(theme, name) {
+  const { from, to } = RAMPS[theme][name];
+  const table = new Uint8ClampedArray(3 * STEPS);
+  for (let k = 0; k < STEPS; k++) {
+    const t = k / (STEPS - 1);
+    const lightness = from[0] + t * (to[0] - from[0]);
+    // Chroma rises early, so that small values already have their hue.
+    const chroma = from[1] + t ** 0.7 * (to[1] - from[1]);
+    table.set(oklch(lightness, chroma, from[2] + t * (to[2] - from[2])), 3 * k);
+  }
+  return table;
+}
+
+/** @param {Uint8ClampedArray} table @param {number} t between 0 and 1 */
+export function colorAt(table, t) {
+  const k = 3 * Math.round(clamp(t, 0, 1) * (STEPS - 1));
+  return `rgb(${table[k]},${table[k + 1]},${table[k + 2]})`;
+}
+
+/** Perceived lightness, 0 to 1, of one entry of a table. @param {Uint8ClampedArray} table @param {number} t */
+export function luminanceAt(table, t) {
+  const k = 3 * Math.round(clamp(t, 0, 1) * (STEPS - 1));
+  const linear = (/** @type {number} */ c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear(table[k]) + 0.7152 * linear(table[k + 1]) + 0.0722 * linear(table[k + 2]);
+}
+
+/**
+ * @typedef {object} Scale
+ * @property {number} low the value drawn palest; 0 for linear scales
+ * @property {number} high the value drawn strongest
+ * @property {number} max the largest value, above `high` when a few huge cells are cut
+ * @property {boolean} log
+ */
+
+// How far above the 95th percentile a scale may reach before the rest is drawn as "more than".
+const REACH = 3;
+const DECADES = 4;
+
+/**
+ * A scale for some cells that one huge cell cannot flatten.
+ * @param {ArrayLike<number>} values
+ * @param {{log?: boolean, robust?: boolean}} options
+ * @returns {Scale}
+ */
+export function scaleOf(values, { log = false, robust = true } = {}) {
+  const positive = Float64Array.from(values).filter((v) => v > 0).sort();
+  if (positive.length === 0) return { low: 0, high: 1, max: 0, log };
+  const max = positive[positive.length - 1];
+  const limit = robust && positive.length > 4 ? REACH * quantile(positive, 0.95) : max;
+  // Below eight cells the percentile is the huge cell itself: compare with the second largest.
+  const second = positive.length > 1 ? positive[positive.length - 2] : max;
+  const high = log ? max : Math.min(max, limit, robust ? 20 * second : max);
+  const low = log ? Math.max(positive[0], high / 10 ** DECADES) : 0;
+  return { low: low >= high ? high / 10 : low, high, max, log };
+}
+
+/**
+ * Where a value lies on a scale: 0 palest, 1 strongest, NaN where there is no value.
+ * @param {Scale} scale @param {number} value
+ */
+export function place(scale, value) {
+  if (value !== value) return NaN;
+  if (value <= 0) return 0;
+  const { low, high, log } = scale;
+  if (!log) return value >= high ? 1 : value / high;
+  // The smallest value shown keeps a tint, so that it differs from zero.
+  return value >= high ? 1 : clamp(0.08 + 0.92 * (Math.log(value / low) / Math.log(high / low)), 0.04, 1);
+}
+
+/**
+ * Values for the ticks of a legend, lowest first.
+ * @param {Scale} scale @param {number} wanted
+ */
+export function ticksOf(scale, wanted = 4) {
+  const { low, high, log } = scale;
+  if (log) {
+    const ticks = [];
+    for (let k = 0; k <= wanted; k++) ticks.push(low * (high / low) ** (k / wanted));
+    return ticks;
+  }
+  const raw = high / wanted;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((s) => s * power).find((s) => s >= raw * 0.99) ?? raw;
+  const ticks = [];
+  for (let v = 0; v <= high * 1.0001; v += step) ticks.push(v);
+  return ticks;
+}

@@ -1,0 +1,105 @@
+// One cell or class -> the facts a reader needs: parts, company, and how far to trust it.
+
+/** Why a cell should be read with care. */
+export const TRUST = {
+  FINE: "",
+  UNSEEN: "unseen",
+  EPSILON: "epsilon",
+  FEW: "few",
+  THIN: "thin",
+};
+
+/**
+ * @param {import("./panes.js").Pane} pane @param {number} n @param {number} i @param {number} j units
+ * @param {{few_samples: number, few_class_samples: number}} limits
+ */
+export function trustOf(pane, n, i, j, limits) {
+  const value = pane.values[i * n + j];
+  if (value !== value || pane.labelCounts[i] === 0) return TRUST.UNSEEN;
+  if (pane.method === "counts" || pane.method.startsWith("gcm-") || pane.kind === "difference") return TRUST.FINE;
+  const count = pane.counts[i * n + j];
+  if (count === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
+  if (count < limits.few_samples) return TRUST.FEW;
+  const thin = Math.min(pane.labelCounts[i], pane.predictionCounts[j]) < limits.few_class_samples;
+  return thin ? TRUST.THIN : TRUST.FINE;
+}
+
+/**
+ * Sentences for the inspector.
+ * @param {string} trust @param {{count: number, epsilon: number, labels: number, predictions: number}} facts
+ * @param {{true: string, pred: string}} names
+ * @param {(value: number) => string} number
+ */
+export function trustSentence(trust, facts, names, number) {
+  if (trust === TRUST.UNSEEN) {
+    return facts.labels === 0
+      ? `There is no sample of ${names.true}: this row says nothing.`
+      : `${names.pred} is never predicted: this value does not exist.`;
+  }
+  if (trust === TRUST.EPSILON) {
+    return `No sample was counted here: the value comes from epsilon alone (${number(facts.epsilon)} added to every cell).`;
+  }
+  if (trust === TRUST.FEW) return `Only ${number(facts.count)} counted here: too few samples to say more.`;
+  if (trust === TRUST.THIN) {
+    return facts.labels <= facts.predictions
+      ? `${names.true} has only ${number(facts.labels)} samples: read its row with care.`
+      : `${names.pred} is predicted only ${number(facts.predictions)} times: read its column with care.`;
+  }
+  return "";
+}
+
+/**
+ * Split of an observed count: even share × similarity × labels × predictions, exactly.
+ * @param {any} model @param {number} i @param {number} j classes
+ * @returns {{base: number, similarity: number, label: number, prediction: number, observed: number}|null}
+ */
+export function partsOf(model, i, j) {
+  if (!model.attribution) return null;
+  const { label, prediction, base } = model.attribution;
+  const observed = model.count(i, j) + model.epsilon("bi");
+  const parts = { base, label: label[i], prediction: prediction[j] };
+  const similarity = observed / (base * parts.label * parts.prediction);
+  if (![similarity, parts.label, parts.prediction].every((v) => Number.isFinite(v) && v > 0)) return null;
+  return { ...parts, similarity, observed };
+}
+
+/**
+ * The same as bars of a waterfall on a log axis, ending at the observed count.
+ * @param {NonNullable<ReturnType<typeof partsOf>>} parts
+ */
+export function waterfallOf(parts) {
+  let level = parts.base;
+  const steps = [];
+  for (const name of /** @type {const} */ (["similarity", "label", "prediction"])) {
+    const next = level * parts[name];
+    steps.push({ name, factor: parts[name], from: level, to: next });
+    level = next;
+  }
+  return { start: parts.base, steps, end: parts.observed };
+}
+
+/**
+ * What one class is mixed with, most first.
+ * @param {ArrayLike<number>} values @param {ArrayLike<number>} counts
+ * @param {number} n @param {number} k unit @param {"row"|"col"} side @param {number} limit
+ */
+export function companyOf(values, counts, n, k, side, limit) {
+  const company = [];
+  for (let other = 0; other < n; other++) {
+    if (other === k) continue;
+    const at = side === "row" ? k * n + other : other * n + k;
+    if (counts[at] > 0 && values[at] > 0) company.push({ unit: other, value: values[at], count: counts[at] });
+  }
+  return company.sort((a, b) => b.value - a.value || a.unit - b.unit).slice(0, limit);
+}
+
+/**
+ * Over- or under-prediction of a class: share of predictions over share of labels.
+ * @param {number} predictions @param {number} labels
+ */
+export function biasOf(predictions, labels) {
+  if (labels === 0) return { ratio: NaN, word: "not in the data" };
+  const ratio = predictions / labels;
+  const word = ratio > 1.1 ? "over-predicted" : ratio < 1 / 1.1 ? "under-predicted" : "predicted about as often as it occurs";
+  return { ratio, word };
+}

@@ -1,0 +1,403 @@
+// The explorer: one study in one element. Wires state, drawing and panels; shares nothing with others.
+
+import { legendOf } from "./charts.js";
+import { place, ticksOf } from "./color.js";
+import { h, nameText } from "./dom.js";
+import { exportMenu } from "./export-menu.js";
+import { findingsContent } from "./findings.js";
+import { count, plural, short } from "./format.js";
+import { branchesOf, cutTree } from "./groups.js";
+import { inspectorContent } from "./inspector.js";
+import { handleKey } from "./keyboard.js";
+import { seen, treeLines } from "./layout.js";
+import { MatrixView } from "./matrix-view.js";
+import { Minimap } from "./minimap.js";
+import { METHODS, readStudy } from "./model.js";
+import { mostConfusedBlock } from "./order.js";
+import { frameOf, paneOf } from "./panes.js";
+import { paletteOf, shadesOf } from "./raster.js";
+import { scatterContent } from "./scatter.js";
+import { hiddenClassContent, searchField } from "./search.js";
+import { Store, defaultState, methodsOf, readHash, writeHash } from "./state.js";
+import { cellWords, spoken, tableOf } from "./table.js";
+import { inksOf, motionAllowed, rgbOf, themeOf } from "./theme.js";
+import { helpDialog, toolbar } from "./toolbar.js";
+import { centreOn, clampView, panBy, reveal, whole, zoomAt } from "./viewport.js";
+
+const MANY = 60;
+const BLOCK = 32;
+let made = 0;
+
+/** @typedef {import("./state.js").State} State */
+
+/** Everything one matrix, or one pair of them, needs on a page. */
+export class Explorer {
+  /**
+   * @param {HTMLElement} host
+   * @param {any} payload
+   * @param {{css: string, page?: boolean, onselect?: (selection: any) => void}} options
+   */
+  constructor(host, payload, options) {
+    this.options = options;
+    this.study = readStudy(payload);
+    this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.linkage.length / 4 + 1) : new Map();
+    this.defaults = defaultState(this.study);
+    const state = options.page ? readHash(location.hash, this.defaults, this.#limits()) : this.defaults;
+    this.store = new Store(state);
+    /** @type {Map<string, import("./panes.js").Pane>} */
+    this.panes = new Map();
+    this.frame = frameOf(this.study, this.branches, state);
+    this.hover = null;
+    this.#build(host);
+    if (this.study.n >= MANY && !state.view && !state.selection) this.store.state = { ...state, view: this.#openingView() };
+    this.store.listen((now, before) => this.#changed(now, before));
+    this.applyTheme();
+    this.#observe();
+    this.render(false);
+    if (this.study.n >= 200) this.#prepare([...METHODS]);
+  }
+
+  // With many classes a first look at a normalization takes a while: look ahead when idle.
+  /** @param {string[]} methods */
+  #prepare(methods) {
+    const next = methods.pop();
+    if (!next) return;
+    const soon = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 60));
+    soon(() => {
+      const { model } = this.store.state;
+      shadesOf(this.pane(next, model), this.frame.n);
+      this.#prepare(methods);
+    });
+  }
+
+  #limits() {
+    return { n: this.study.n, nBranches: this.branches.size, methods: methodsOf(this.study), models: this.study.models.length };
+  }
+
+  #openingView() {
+    const values = this.study.models[0].dense("bi");
+    const order = this.study.bucketIndex < 0 ? this.frame.order : this.frame.order.slice(0, -1);
+    const start = order.length === this.frame.n ? mostConfusedBlock(values, order, BLOCK) : 0;
+    return clampView({ x: start, y: start, span: BLOCK }, this.frame.n);
+  }
+
+  /** @param {HTMLElement} host */
+  #build(host) {
+    const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(this.options.css);
+    root.adoptedStyleSheets = [sheet];
+    const id = `dc${made++}`;
+    const { study } = this;
+    const handlers = {
+      select: (/** @type {any} */ at) => this.#pick(at),
+      hover: (/** @type {any} */ at, /** @type {PointerEvent|null} */ event) => this.#pointed(at, event),
+      zoom: (/** @type {any} */ pointer, /** @type {number} */ factor) => this.zoom(pointer, factor),
+      pan: (/** @type {number} */ dx, /** @type {number} */ dy) => this.#pan(dx, dy),
+      toggle: (/** @type {any} */ branch) => this.#toggle(branch),
+    };
+    const axes = "True classes on rows, predicted classes on columns. Use the arrow keys to move.";
+    this.views = [new MatrixView(handlers, `Confusion matrix. ${axes}`), new MatrixView(handlers, `Second matrix. ${axes}`)];
+    this.search = searchField(study, {
+      shown: (k) => this.focusOn({ kind: "row", i: k, j: k }),
+      hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k, count)),
+    }, id);
+    this.bar = toolbar(study, this.store, {
+      groups: (k) => this.#cut(k), help: () => this.showHelp(), theme: () => this.#switchTheme(), fit: () => this.store.set({ view: null }),
+    });
+    this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
+    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas));
+    this.legends = h("div", { class: "legends" });
+    this.minimap = new Minimap((x, y) => this.#jump(x, y));
+    this.tip = h("div", { class: "tip", hidden: true });
+    this.live = h("p", { class: "hidden", "aria-live": "polite" });
+    this.tableBox = h("div", { class: "hidden" });
+    this.stagePanes = h("div", { class: "panes" }, ...this.figures);
+    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes,
+      h("div", { class: "under" }, this.legends, this.minimap.canvas), this.tip, this.live, this.tableBox);
+    this.inspector = h("aside", { class: "inspector", "aria-label": "inspector" });
+    this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) => this.#follow(finding)));
+    this.help = helpDialog(study, () => this.views[0].canvas.focus());
+    this.root = h("div", { class: `explorer${this.options.page ? " page" : ""}`, id },
+      this.#header(), h("div", { class: "body" }, this.findings, this.stage, this.inspector), this.#footer(), this.help);
+    root.replaceChildren(this.root);
+  }
+
+  #header() {
+    const { study } = this;
+    const sizes = study.models.map((/** @type {any} */ m) => `${count(m.total)}${study.models.length > 1 ? ` in ${m.name}` : ""}`).join(", ");
+    const classes = study.bucket ? `${count(study.n - 1)} of ${count(study.n - 1 + study.bucket.n_classes)} classes` : plural(study.n, "class");
+    return h("header", {},
+      h("div", { class: "identity" }, h("h1", {}, nameText(study.title)), h("p", { class: "soft" }, `${classes} · ${sizes} samples`), h("p", { class: "soft" }, "true on rows, predicted on columns")),
+      h("p", { class: "headline" }, study.headline), h("div", { class: "corner" }, this.search.element, this.bar.corner));
+  }
+
+  #footer() {
+    const { study } = this;
+    const { bi } = study.models[0].scalings;
+    const link = this.options.page ? () => location.href : null;
+    const facts = [`epsilon ${short(bi.epsilon)}`, bi.residual === null ? null : `residual ${short(bi.residual, 1)}`, bi.status === "converged" ? null : `bi: ${bi.status}`, study.generator];
+    return h("footer", {}, exportMenu(() => this.shown(), link, (text) => this.say(text)),
+      h("span", { class: "soft" }, facts.filter(Boolean).join(" · ")), this.said = h("span", { class: "said", role: "status" }));
+  }
+
+  #observe() {
+    let width = 0;
+    this.observer = new ResizeObserver(() => {
+      const now = this.stagePanes.clientWidth;
+      if (now !== width) {
+        width = now;
+        this.render(false);
+      }
+    });
+    this.observer.observe(this.stagePanes);
+    const onKey = (/** @type {KeyboardEvent} */ event) => {
+      const inside = /** @type {Element} */ (event.composedPath()[0]);
+      if (inside?.matches?.("input, select, textarea, dialog *, summary") || (inside?.matches?.("button") && ["Enter", " "].includes(event.key))) return;
+      if (handleKey(event, this)) event.preventDefault();
+    };
+    (this.options.page ? document : this.root).addEventListener("keydown", onKey);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const retheme = () => {
+      this.applyTheme();
+      this.render(false);
+    };
+    dark.addEventListener("change", retheme);
+    const printing = (/** @type {boolean} */ now) => () => {
+      this.printing = now;
+      retheme();
+    };
+    const before = printing(true);
+    const after = printing(false);
+    const onHash = () => {
+      if (location.hash.slice(1) !== this.hash) this.store.set(readHash(location.hash, this.defaults, this.#limits()));
+    };
+    window.addEventListener("beforeprint", before);
+    window.addEventListener("afterprint", after);
+    if (this.options.page) window.addEventListener("hashchange", onHash);
+    /** Let go of everything outside the element. */
+    this.destroy = () => {
+      this.observer.disconnect();
+      document.removeEventListener("keydown", onKey);
+      dark.removeEventListener("change", retheme);
+      window.removeEventListener("beforeprint", before);
+      window.removeEventListener("afterprint", after);
+      window.removeEventListener("hashchange", onHash);
+    };
+  }
+
+  applyTheme() {
+    this.theme = this.printing ? "light" : themeOf(this.store.state.theme);
+    this.root.dataset.theme = this.theme;
+    if (this.options.page) document.documentElement.dataset.theme = this.theme;
+    this.ink = inksOf(this.root);
+    this.palette = paletteOf(this.theme, rgbOf(this.ink.paper), rgbOf(this.ink.unseen));
+  }
+
+  #switchTheme() {
+    this.store.set({ theme: this.theme === "dark" ? "light" : "dark" });
+  }
+
+  /** @param {State} state @param {State} before */
+  #changed(state, before) {
+    if (state.collapsed !== before.collapsed) {
+      this.frame = frameOf(this.study, this.branches, state);
+      this.panes.clear();
+    } else if (state.order !== before.order) this.frame = frameOf(this.study, this.branches, state, this.frame);
+    if (state.theme !== before.theme) this.applyTheme();
+    const moves = ["method", "model", "order", "collapsed", "scale", "beside"].some((key) => state[/** @type {keyof State} */ (key)] !== before[/** @type {keyof State} */ (key)]);
+    this.render((moves || this.glide === true) && motionAllowed());
+    if (state.selection !== before.selection) this.options.onselect?.(state.selection);
+  }
+
+  /** @param {string} method @param {string} model */
+  pane(method, model) {
+    const { scale } = this.store.state;
+    const key = `${method} ${model} ${scale}`;
+    const known = this.panes.get(key);
+    if (known) return known;
+    const pane = paneOf(this.study, this.frame, { method, model, log: scale === "log" });
+    this.panes.set(key, pane);
+    return pane;
+  }
+
+  get view() {
+    return this.store.state.view ? clampView(this.store.state.view, this.frame.n) : whole(this.frame.n);
+  }
+
+  /** Draw everything for the state as it is. @param {boolean} animate */
+  render(animate) {
+    const { state } = this.store;
+    const { selection } = state;
+    const width = this.stagePanes.clientWidth;
+    const main = this.pane(state.method, state.model);
+    const second = state.beside ? this.pane(state.beside, state.model) : null;
+    const sideBySide = second && width >= 640;
+    const paneWidth = sideBySide ? Math.floor((width - 20) / 2) : width;
+    const high = this.options.page && !this.printing ? this.#roomBelow() : 560;
+    const tree = state.order === "similarity" && this.branches.size > 0;
+    const lines = tree ? treeLines(this.branches, this.branches.size + 1, this.frame) : [];
+    const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i], j: this.frame.unitOf[selection.j] };
+    this.figures[1].hidden = !second;
+    [main, second].forEach((pane, k) => {
+      if (!pane || width === 0) return;
+      this.captions[k].replaceChildren(h("b", {}, pane.name), ` ${pane.sums}`);
+      this.figures[k].style.width = `${paneWidth}px`;
+      this.views[k].show({
+        pane, frame: this.frame, view: this.view, palette: this.palette, ink: this.ink, tree: lines,
+        selection: unitSelection, hover: this.hover, limits: this.study.limits,
+        room: { width: paneWidth, maxHeight: Math.max(420, high), tree },
+      }, animate);
+    });
+    this.legends.replaceChildren(...[main, second].filter(Boolean).map((pane) => legendOf(/** @type {any} */ (pane), this.theme ?? "light", ticksOf, place)));
+    this.minimap.show(this.views[0].scene, this.view.span < this.frame.n);
+    this.bar.update(state, this.frame.n);
+    this.#panels(main, unitSelection);
+    this.#remember(state);
+  }
+
+  // The whole matrix with its legend should be seen without scrolling, where the window allows.
+  #roomBelow() {
+    const top = this.stagePanes.getBoundingClientRect().top + window.scrollY;
+    return window.innerHeight - top - (this.view.span < this.frame.n ? 156 : 112);
+  }
+
+  /** @param {import("./panes.js").Pane} pane @param {any} unitSelection */
+  #panels(pane, unitSelection) {
+    const { state } = this.store;
+    // Panels follow what they show, not the window: panning must stay light.
+    const key = `${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${JSON.stringify(state.selection)}`;
+    if (key !== this.panelKey) {
+      this.panelKey = key;
+      const context = { study: this.study, frame: this.frame, pane, state, theme: this.theme ?? "light", select: (/** @type {any} */ selection) => this.select(selection) };
+      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, state.selection, this.ink));
+      this.inspector.scrollTop = 0;
+      this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
+    }
+    clearTimeout(this.tableTimer);
+    this.tableTimer = setTimeout(() => {
+      const { rows, cols } = this.shown();
+      this.tableBox.replaceChildren(tableOf(pane, this.frame, rows, cols));
+    }, 120);
+  }
+
+  /** @param {State} state */
+  #remember(state) {
+    if (!this.options.page) return;
+    const hash = writeHash(state, this.defaults);
+    if (hash === this.hash) return;
+    this.hash = hash;
+    clearTimeout(this.hashTimer);
+    this.hashTimer = setTimeout(() => history.replaceState(null, "", `#${hash}`), 150);
+  }
+
+  /** What an export would hold. */
+  shown() {
+    const { view, frame } = this;
+    const rows = seen(view.y, view.span, frame.n).map((at) => frame.order[at]);
+    const cols = seen(view.x, view.span, frame.n).map((at) => frame.order[at]);
+    return { pane: this.pane(this.store.state.method, this.store.state.model), frame, rows, cols, title: this.study.title };
+  }
+
+  /** @param {any} at a hit */
+  #pick(at) {
+    const i = this.frame.units[this.frame.order[at.row]].members[0];
+    const j = this.frame.units[this.frame.order[at.col]].members[0];
+    if (at.part === "row") this.store.set({ selection: { kind: "row", i, j: i } });
+    else if (at.part === "col") this.store.set({ selection: { kind: "col", i: j, j } });
+    else this.store.set({ selection: { kind: "cell", i, j } });
+  }
+
+  /** Select, and bring into view. @param {NonNullable<State["selection"]>} selection */
+  select(selection) {
+    const row = this.frame.place[this.frame.unitOf[selection.i]];
+    const col = this.frame.place[this.frame.unitOf[selection.j]];
+    const view = this.store.state.view && reveal(this.view, this.frame.n, row, col);
+    this.store.set({ selection, view });
+  }
+
+  /** Select, and come close where there are many classes. @param {NonNullable<State["selection"]>} selection */
+  focusOn(selection) {
+    const { frame } = this;
+    const row = frame.place[frame.unitOf[selection.i]];
+    const col = frame.place[frame.unitOf[selection.j]];
+    const view = frame.n > 40 ? centreOn(frame.n, row, col, Math.min(24, this.view.span)) : this.store.state.view && reveal(this.view, frame.n, row, col);
+    this.glide = true;
+    this.store.set({ selection, view });
+    this.glide = false;
+  }
+
+  /** @param {any} finding */
+  #follow(finding) {
+    const [cell] = finding.cells;
+    if (cell) this.focusOn({ kind: "cell", i: cell[0], j: cell[1] });
+    else this.focusOn({ kind: finding.kind === "over_predicted" || finding.kind === "under_predicted" ? "col" : "row", i: finding.classes[0], j: finding.classes[0] });
+    if (this.stage.getBoundingClientRect().top < -40 || this.root.clientWidth < 900) this.stage.scrollIntoView({ block: "start", behavior: motionAllowed() ? "smooth" : "auto" });
+  }
+
+  /** @param {any} at @param {PointerEvent|null} event */
+  #pointed(at, event) {
+    const before = this.hover;
+    this.hover = at && { i: this.frame.order[at.row], j: this.frame.order[at.col] };
+    if (before?.i !== this.hover?.i || before?.j !== this.hover?.j) {
+      for (const view of this.views) {
+        if (!view.scene) continue;
+        view.scene.hover = this.hover;
+        view.draw();
+      }
+    }
+    this.tip.hidden = !this.hover;
+    if (!this.hover || !event) return;
+    const { i, j } = this.hover;
+    const pane = this.pane(this.store.state.method, this.store.state.model);
+    const { units } = this.frame;
+    this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),
+      h("b", {}, pane.method === "counts" && pane.kind === "value" ? "" : `${pane.method} `, cellWords(pane, this.frame, i, j)), pane.method === "counts" ? " samples" : "");
+    const box = this.stage.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    this.tip.style.left = `${Math.min(x + 14, box.width - 210)}px`;
+    this.tip.style.top = `${event.clientY - box.top + 18}px`;
+  }
+
+  /** @param {{u: number, v: number}} pointer @param {number} factor */
+  zoom(pointer, factor) {
+    const view = zoomAt(this.view, this.frame.n, pointer, factor);
+    this.store.set({ view: view.span >= this.frame.n ? null : view });
+  }
+
+  /** @param {number} dx @param {number} dy */
+  #pan(dx, dy) {
+    if (this.store.state.view) this.store.set({ view: panBy(this.view, this.frame.n, dx, dy) });
+  }
+
+  /** @param {number} x @param {number} y centre, 0 to 1 */
+  #jump(x, y) {
+    const { n } = this.frame;
+    this.store.set({ view: clampView({ x: x * n - this.view.span / 2, y: y * n - this.view.span / 2, span: this.view.span }, n) });
+  }
+
+  /** @param {{id: number, collapsed: boolean}} branch */
+  #toggle(branch) {
+    const { collapsed } = this.store.state;
+    const next = branch.collapsed ? collapsed.filter((id) => id !== branch.id) : [...collapsed, branch.id];
+    this.store.set({ collapsed: next, view: null });
+  }
+
+  /** @param {number} k groups, 0 for none */
+  #cut(k) {
+    if (k < 0) return;
+    const collapsed = k === 0 ? [] : cutTree(this.branches, this.branches.size + 1, k);
+    this.store.set({ collapsed, order: k === 0 ? this.store.state.order : "similarity", view: null });
+  }
+
+  showHelp() {
+    if (!this.help.open) this.help.showModal();
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.said.textContent = text;
+    clearTimeout(this.saidTimer);
+    this.saidTimer = setTimeout(() => (this.said.textContent = ""), 2500);
+  }
+}

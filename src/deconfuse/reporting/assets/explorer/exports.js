@@ -1,0 +1,75 @@
+// A pane -> CSV and LaTeX text. Every export names its axes and what it sums to.
+
+/** @param {string} text */
+function csvField(text) {
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** @param {number} value */
+function csvNumber(value) {
+  return value !== value ? "" : String(Number(value.toPrecision(12)));
+}
+
+/**
+ * The whole matrix as CSV: true classes on rows, predicted on columns.
+ * @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame
+ */
+export function toCsv(pane, frame) {
+  const names = frame.order.map((u) => csvField(frame.units[u].label));
+  const corner = csvField(`true \\ predicted (${pane.name})`);
+  const lines = [[corner, ...names].join(",")];
+  frame.order.forEach((u, at) => {
+    const cells = frame.order.map((v) => csvNumber(pane.values[u * frame.n + v]));
+    lines.push([names[at], ...cells].join(","));
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+const LATEX = {
+  "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", $: "\\$", "&": "\\&", "#": "\\#",
+  _: "\\_", "%": "\\%", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
+};
+
+/** @param {string} text */
+export function latexText(text) {
+  return text.replace(/[\\{}$&#_%~^]/g, (c) => LATEX[/** @type {keyof typeof LATEX} */ (c)]).replace(/\s+/g, " ");
+}
+
+/** @param {number} value @param {boolean} whole */
+function latexNumber(value, whole) {
+  if (value !== value) return "--";
+  if (whole) return String(Number(value.toPrecision(12)));
+  return value !== 0 && Math.abs(value) < 5e-4 ? `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
+}
+
+/**
+ * The shown block as a LaTeX table (booktabs).
+ * @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame
+ * @param {number[]} rows units shown @param {number[]} cols @param {string} title
+ */
+export function toLatex(pane, frame, rows, cols, title) {
+  const names = (/** @type {number[]} */ list) => list.map((u) => latexText(frame.units[u].label));
+  const whole = pane.method === "counts";
+  const body = names(rows).map((name, k) => {
+    const cells = cols.map((v) => {
+      const text = latexNumber(pane.values[rows[k] * frame.n + v], whole);
+      return rows[k] === v ? `\\textbf{${text}}` : text;
+    });
+    return `${name} & ${cells.join(" & ")} \\\\`;
+  });
+  return [
+    "% needs \\usepackage{booktabs}",
+    "\\begin{table}",
+    "\\centering",
+    `\\caption{${latexText(title)}: ${latexText(pane.name)} (${latexText(pane.sums)}). True classes on rows, predicted classes on columns.}`,
+    `\\begin{tabular}{l${"r".repeat(cols.length)}}`,
+    "\\toprule",
+    `true $\\backslash$ predicted & ${names(cols).join(" & ")} \\\\`,
+    "\\midrule",
+    ...body,
+    "\\bottomrule",
+    "\\end{tabular}",
+    "\\end{table}",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,59 @@
+// Keys -> changes of the state.
+
+import { METHODS } from "./model.js";
+import { ORDERS } from "./order.js";
+import { methodsOf } from "./state.js";
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {import("./explorer.js").Explorer} explorer
+ * @returns {boolean} whether the key meant something
+ */
+export function handleKey(event, explorer) {
+  const { store, study, frame } = explorer;
+  const { state } = store;
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const { key } = event;
+  if (key >= "1" && key <= "5") store.set({ method: METHODS[Number(key) - 1] });
+  else if (key === "6" && study.geometry) store.set({ method: methodsOf(study).find((m) => m.startsWith("gcm-bi")) ?? methodsOf(study)[5] });
+  else if (key === "/") explorer.search.input.focus();
+  else if (key === "?") explorer.showHelp();
+  else if (key === "l") store.set({ scale: state.scale === "log" ? "linear" : "log" });
+  else if (key === "o") {
+    const orders = ORDERS.filter((order) => order !== "similarity" || study.similarityOrder);
+    store.set({ order: orders[(orders.indexOf(state.order) + 1) % orders.length], view: null });
+  } else if (key === "+" || key === "=") explorer.zoom({ u: 0.5, v: 0.5 }, 0.7);
+  else if (key === "-") explorer.zoom({ u: 0.5, v: 0.5 }, 1 / 0.7);
+  else if (key === "0") store.set({ view: null });
+  else if (key === "r" && state.selection?.kind === "cell") {
+    explorer.select({ kind: "cell", i: state.selection.j, j: state.selection.i });
+  } else if (key === "Enter" && state.selection) explorer.focusOn(state.selection);
+  else if (key === "Escape") {
+    if (state.selection) store.set({ selection: null });
+    else store.set({ view: null });
+  } else if (key.startsWith("Arrow")) explorer.select(moved(state.selection, key, frame));
+  else return false;
+  return true;
+}
+
+/**
+ * The selection one step further; from nothing to the first cell.
+ * @param {import("./state.js").State["selection"]} selection @param {string} key
+ * @param {import("./panes.js").Frame} frame
+ * @returns {NonNullable<import("./state.js").State["selection"]>}
+ */
+export function moved(selection, key, frame) {
+  const first = (/** @type {number} */ at) => frame.units[frame.order[at]].members[0];
+  if (!selection) return { kind: "cell", i: first(0), j: first(0) };
+  const step = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;
+  const limit = (/** @type {number} */ at) => Math.max(0, Math.min(frame.n - 1, at));
+  let row = frame.place[frame.unitOf[selection.i]];
+  let col = frame.place[frame.unitOf[selection.j]];
+  const vertical = key === "ArrowDown" || key === "ArrowUp";
+  if (selection.kind === "row" && vertical) row = col = limit(row + step);
+  else if (selection.kind === "col" && !vertical) row = col = limit(col + step);
+  else if (selection.kind !== "cell") return { kind: "cell", i: first(row), j: first(col) };
+  else if (vertical) row = limit(row + step);
+  else col = limit(col + step);
+  return { kind: selection.kind, i: first(row), j: first(col) };
+}

@@ -1,0 +1,237 @@
+// Payload -> a study: classes, and for each model its counts and cell values, computed on demand.
+
+import { decodeArray, indexOfSorted, marginsOf } from "./arrays.js";
+
+/** The version of the payload that this explorer reads. */
+export const SCHEMA_VERSION = 1;
+
+/** Normalizations in the order of the buttons and of the keys 1 to 5. */
+export const METHODS = ["counts", "row", "col", "all", "bi"];
+
+/** What each view adds up to, said wherever it is shown. */
+export const SUMS = {
+  counts: "number of samples",
+  row: "each row sums to 1: where the samples of a true class go",
+  col: "each column sums to 1: what a prediction is made of",
+  all: "all cells together sum to 1",
+  bi: "every row and every column sums to 1: label and prediction shares taken out",
+};
+
+/**
+ * @typedef {object} Scaling
+ * @property {number} epsilon
+ * @property {Float64Array} left
+ * @property {Float64Array} right
+ * @property {string} status
+ * @property {number|null} residual
+ */
+
+/** One confusion matrix: sparse counts, the diagonals, and dense cell values made when asked for. */
+export class Model {
+  /** @param {any} raw @param {number} n @param {number} bucket index of the "other" class or -1 */
+  constructor(raw, n, bucket) {
+    this.name = raw.name;
+    this.n = n;
+    this.total = raw.total;
+    this.weighted = raw.weighted;
+    this.bucket = bucket;
+    this.cells = decodeArray(raw.cells);
+    this.counts = Float64Array.from(decodeArray(raw.counts));
+    this.labelCounts = new Float64Array(n);
+    this.predictionCounts = new Float64Array(n);
+    for (let k = 0; k < this.cells.length; k++) {
+      this.labelCounts[Math.floor(this.cells[k] / n)] += this.counts[k];
+      this.predictionCounts[this.cells[k] % n] += this.counts[k];
+    }
+    /** @type {Record<string, Scaling>} */
+    this.scalings = {};
+    for (const [method, scaling] of Object.entries(raw.scalings)) {
+      this.scalings[method] = {
+        ...scaling,
+        left: decodeArray(scaling.left),
+        right: decodeArray(scaling.right),
+      };
+    }
+    this.bucketValues = raw.bucket_values;
+    this.intervals = raw.intervals;
+    this.attribution = raw.attribution && {
+      label: decodeArray(raw.attribution.label),
+      prediction: decodeArray(raw.attribution.prediction),
+      base: raw.attribution.base,
+    };
+    /** @type {Map<string, Float64Array|Float32Array>} */
+    this.cache = new Map();
+  }
+
+  /** @param {number} i @param {number} j */
+  count(i, j) {
+    const k = indexOfSorted(this.cells, i * this.n + j);
+    return k < 0 ? 0 : this.counts[k];
+  }
+
+  /** @param {string} method @param {number} i @param {number} j */
+  value(method, i, j) {
+    return this.dense(method)[i * this.n + j];
+  }
+
+  /** The importance weight of the samples of one cell. @param {string} method @param {number} i @param {number} j */
+  weight(method, i, j) {
+    const scaling = this.scalings[method];
+    return scaling ? scaling.left[i] * scaling.right[j] : 1;
+  }
+
+  /** @param {string} method */
+  epsilon(method) {
+    return this.scalings[method]?.epsilon ?? 0;
+  }
+
+  /**
+   * All cells of one normalization, row by row.
+   * @param {string} method
+   */
+  dense(method) {
+    const known = this.cache.get(method);
+    if (known) return known;
+    const values = method === "counts" ? this.#denseCounts() : this.#scaled(method);
+    this.cache.set(method, values);
+    return values;
+  }
+
+  #denseCounts() {
+    const values = new Float64Array(this.n * this.n);
+    for (let k = 0; k < this.cells.length; k++) values[this.cells[k]] = this.counts[k];
+    return values;
+  }
+
+  /** @param {string} method */
+  #scaled(method) {
+    const { epsilon, left, right } = this.scalings[method];
+    const { n } = this;
+    const values = new Float64Array(n * n);
+    for (let i = 0, k = 0; i < n; i++) {
+      const invented = left[i] * epsilon;
+      for (let j = 0; j < n; j++, k++) values[k] = invented * right[j];
+    }
+    for (let k = 0; k < this.cells.length; k++) {
+      const cell = this.cells[k];
+      values[cell] += left[Math.floor(cell / n)] * this.counts[k] * right[cell % n];
+    }
+    if (this.bucket >= 0) this.#fillBucket(values, method);
+    return values;
+  }
+
+  // The bucket pools classes with diagonals of their own, so its cells come ready from Python.
+  /** @param {Float64Array} values @param {string} method */
+  #fillBucket(values, method) {
+    const { n, bucket } = this;
+    const row = decodeArray(this.bucketValues[method].row);
+    const col = decodeArray(this.bucketValues[method].col);
+    for (let k = 0; k < n; k++) {
+      values[k * n + bucket] = col[k];
+      values[bucket * n + k] = row[k];
+    }
+  }
+
+  /**
+   * The interval of one cell, or null where the page carries none.
+   * @param {string} method @param {number} i @param {number} j
+   * @returns {[number, number]|null}
+   */
+  interval(method, i, j) {
+    const table = this.intervals?.[method];
+    if (!table) return null;
+    table.lowShare ??= decodeArray(table.low);
+    table.highShare ??= decodeArray(table.high);
+    this.intervals.at ??= this.intervals.cells ? decodeArray(this.intervals.cells) : this.cells;
+    const k = indexOfSorted(this.intervals.at, i * this.n + j);
+    if (k < 0 || table.highShare[k] === 0) return null;
+    const value = this.value(method, i, j);
+    return [(value * table.lowShare[k]) / 65535, (value * 65535) / table.highShare[k]];
+  }
+
+  /** @param {string} method */
+  margins(method) {
+    return marginsOf(this.dense(method), this.n);
+  }
+}
+
+/** A geometric confusion matrix, dressed as a method of a model. @param {any} geometry @param {number} n */
+function readGeometry(geometry, n) {
+  if (!geometry) return null;
+  /** @type {Record<string, Float64Array>} */
+  const matrices = {};
+  for (const [weighting, encoded] of Object.entries(geometry.matrices)) {
+    matrices[weighting] = Float64Array.from(decodeArray(encoded));
+    if (matrices[weighting].length !== n * n) throw new Error("a geometric matrix has another size");
+  }
+  const points = geometry.points && {
+    x: decodeArray(geometry.points.x),
+    y: decodeArray(geometry.points.y),
+    true: decodeArray(geometry.points.true),
+    pred: decodeArray(geometry.points.pred),
+    total: geometry.points.total,
+  };
+  return { ...geometry, matrices, points };
+}
+
+/**
+ * Classes that wait in the bucket: their sizes, and what each is most often called.
+ * @param {any} directory @param {string[]} shown labels, the bucket last
+ */
+function readDirectory(directory, shown) {
+  if (!directory) return null;
+  const offsets = decodeArray(directory.called_offsets);
+  const at = decodeArray(directory.called_at);
+  const counts = decodeArray(directory.called_counts);
+  const names = [...shown.slice(0, -1), ...directory.labels];
+  return {
+    labels: directory.labels,
+    total: directory.total,
+    label_counts: decodeArray(directory.label_counts),
+    prediction_counts: decodeArray(directory.prediction_counts),
+    right: decodeArray(directory.right),
+    /** @param {number} k */
+    called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ name: names[other], count: counts[offsets[k] + m] })),
+  };
+}
+
+/** @param {any} comparison */
+function readComparison(comparison) {
+  if (!comparison) return null;
+  return {
+    ...comparison,
+    at: decodeArray(comparison.cells),
+    pValues: decodeArray(comparison.p_values),
+  };
+}
+
+/**
+ * @param {any} payload
+ */
+export function readStudy(payload) {
+  if (payload.schema_version !== SCHEMA_VERSION) {
+    throw new Error(
+      `this explorer reads payloads of version ${SCHEMA_VERSION}, this one has ${payload.schema_version}`,
+    );
+  }
+  const n = payload.labels.length;
+  const bucket = payload.bucket ? n - 1 : -1;
+  const models = payload.models.map((/** @type {any} */ raw) => new Model(raw, n, bucket));
+  const geometry = readGeometry(payload.geometry, n);
+  if (geometry) {
+    for (const [weighting, values] of Object.entries(geometry.matrices)) {
+      models[0].cache.set(`gcm-${weighting}`, values);
+    }
+  }
+  return {
+    ...payload,
+    n,
+    bucketIndex: bucket,
+    models,
+    geometry,
+    comparison: readComparison(payload.comparison),
+    directory: readDirectory(payload.directory, payload.labels),
+    similarityOrder: payload.similarity_order ? decodeArray(payload.similarity_order) : null,
+    linkage: payload.linkage ? decodeArray(payload.linkage) : null,
+  };
+}

@@ -1,0 +1,98 @@
+// Orders of the classes: as given, by name, by size, by similarity; and where the confusion is.
+
+/** The orders a reader can choose. */
+export const ORDERS = ["given", "name", "size", "similarity"];
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+/**
+ * Class indices in display order.
+ * @param {string} kind one of ORDERS
+ * @param {{labels: string[], sizes: ArrayLike<number>, similarity: ArrayLike<number>|null, last: number}} classes
+ *   `last` is a class that stays at the end (the "other" bucket), or -1
+ * @returns {number[]}
+ */
+export function orderOf(kind, classes) {
+  const { labels, sizes, similarity, last } = classes;
+  const given = labels.map((_, k) => k);
+  let order = given;
+  if (kind === "name") order = given.toSorted((a, b) => COLLATOR.compare(labels[a], labels[b]) || a - b);
+  else if (kind === "size") order = given.toSorted((a, b) => sizes[b] - sizes[a] || a - b);
+  else if (kind === "similarity" && similarity) order = Array.from(similarity);
+  return last < 0 ? order : [...order.filter((k) => k !== last), last];
+}
+
+/**
+ * Start of the window along the diagonal that holds the most confusion.
+ * @param {ArrayLike<number>} values cells, row by row
+ * @param {number[]} order
+ * @param {number} size of the window
+ */
+export function mostConfusedBlock(values, order, size) {
+  const n = order.length;
+  const width = Math.min(size, n);
+  // Moving the window by one adds and removes one cross of cells: O(n * size) instead of O(n * size^2).
+  const off = (/** @type {number} */ a, /** @type {number} */ b) => {
+    const value = values[order[a] * n + order[b]];
+    return a === b || value !== value ? 0 : value;
+  };
+  let mass = 0;
+  for (let a = 0; a < width; a++) for (let b = 0; b < width; b++) mass += off(a, b);
+  let best = mass;
+  let start = 0;
+  for (let s = 1; s + width <= n; s++) {
+    const gone = s - 1;
+    const come = s + width - 1;
+    for (let k = s; k < come; k++) mass += off(come, k) + off(k, come) - off(gone, k) - off(k, gone);
+    if (mass > best + 1e-12) {
+      best = mass;
+      start = s;
+    }
+  }
+  return start;
+}
+
+/**
+ * The largest cells off the diagonal, largest first.
+ * @param {ArrayLike<number>} values @param {number} n @param {number} k
+ * @param {(i: number, j: number) => boolean} keep
+ * @returns {{i: number, j: number, value: number}[]}
+ */
+export function topCells(values, n, k, keep = () => true) {
+  /** @type {{i: number, j: number, value: number}[]} */
+  const top = [];
+  for (let i = 0, at = 0; i < n; i++) {
+    for (let j = 0; j < n; j++, at++) {
+      const value = values[at];
+      if (i === j || !(value > 0)) continue;
+      if (top.length === k && value <= top[k - 1].value) continue;
+      if (!keep(i, j)) continue;
+      let place = top.length;
+      while (place > 0 && top[place - 1].value < value) place--;
+      top.splice(place, 0, { i, j, value });
+      if (top.length > k) top.pop();
+    }
+  }
+  return top;
+}
+
+/**
+ * Classes whose name holds the words, best matches first.
+ * @param {string[]} labels @param {string} words @param {number} limit
+ * @returns {number[]}
+ */
+export function searchLabels(labels, words, limit = 8) {
+  const wanted = words.trim().toLocaleLowerCase();
+  if (!wanted) return [];
+  /** @type {{k: number, rank: number}[]} */
+  const found = [];
+  for (let k = 0; k < labels.length; k++) {
+    const name = labels[k].toLocaleLowerCase();
+    const at = name.indexOf(wanted);
+    if (at < 0) continue;
+    const rank = name === wanted ? 0 : at === 0 ? 1 : /\W/.test(name[at - 1]) ? 2 : 3;
+    found.push({ k, rank });
+  }
+  found.sort((a, b) => a.rank - b.rank || labels[a.k].length - labels[b.k].length || a.k - b.k);
+  return found.slice(0, limit).map((hit) => hit.k);
+}

@@ -1,0 +1,202 @@
+// State -> what is drawn: the units in their order, and for each pane its values, scales and margins.
+
+import { indexOfSorted, marginsOf } from "./arrays.js";
+import { scaleOf } from "./color.js";
+import { normalizeUnits, sumUnits, unitsOf } from "./groups.js";
+import { SUMS } from "./model.js";
+import { orderOf } from "./order.js";
+
+/**
+ * @typedef {object} Frame the classes as they stand on the axes
+ * @property {import("./groups.js").Unit[]} units
+ * @property {number} n
+ * @property {number[]} order unit at each place
+ * @property {Int32Array} place of each unit
+ * @property {Int32Array} unitOf unit of each class
+ */
+
+/**
+ * @param {any} study @param {Map<number, any>} branches @param {import("./state.js").State} state
+ * @param {Frame} [before] with the same groups: only the order is new
+ * @returns {Frame}
+ */
+export function frameOf(study, branches, state, before) {
+  const sizes = study.models[0].labelCounts;
+  const units = before?.units ?? unitsOf(study.labels, branches, state.collapsed, sizes);
+  const unitOf = new Int32Array(study.n);
+  units.forEach((unit, u) => unit.members.forEach((k) => (unitOf[k] = u)));
+  const sum = (/** @type {number[]} */ members) => members.reduce((total, k) => total + sizes[k], 0);
+  const similarity = study.similarityOrder && [...new Set(Array.from(study.similarityOrder, (k) => unitOf[k]))];
+  const order = orderOf(state.order, {
+    labels: units.map((unit) => unit.label),
+    sizes: units.map((unit) => sum(unit.members)),
+    similarity,
+    last: study.bucketIndex < 0 ? -1 : unitOf[study.bucketIndex],
+  });
+  const place = new Int32Array(units.length);
+  order.forEach((u, at) => (place[u] = at));
+  return { units, n: units.length, order, place, unitOf };
+}
+
+/**
+ * @typedef {object} Pane
+ * @property {"value"|"difference"} kind
+ * @property {string} method
+ * @property {string} name of the method, and of the model when there are two
+ * @property {string} sums what rows and columns add up to
+ * @property {ArrayLike<number>} values by unit, row by row
+ * @property {ArrayLike<number>} counts
+ * @property {import("./color.js").Scale} diagonal
+ * @property {import("./color.js").Scale} off
+ * @property {Float64Array} rows share of each row
+ * @property {Float64Array} cols
+ * @property {{rows: Float64Array, cols: Float64Array}|null} reference shares of the other model
+ * @property {number} longest share that fills a margin bar
+ * @property {Uint8Array|null} faded 1 where a difference is not significant
+ * @property {Float64Array} labelCounts
+ * @property {Float64Array} predictionCounts
+ * @property {number} epsilon of a single class cell
+ */
+
+/** @param {any} study @param {string} method */
+export function methodName(study, method) {
+  return method.startsWith("gcm-") ? `geometry, ${method.slice(4)}` : method;
+}
+
+/** @param {string} method */
+export function sumsOf(method) {
+  if (!method.startsWith("gcm-")) return SUMS[/** @type {keyof typeof SUMS} */ (method)];
+  return "how much the clusters of the embeddings share: of the true class and of the predicted class";
+}
+
+/** @param {any} model @param {string} method @param {Frame} frame */
+function valuesOf(model, method, frame) {
+  if (frame.n === model.n) return model.dense(method);
+  if (method.startsWith("gcm-")) return sumUnits(model.dense(method), model.n, frame.units);
+  const counts = sumUnits(model.dense("counts"), model.n, frame.units);
+  return normalizeUnits(method, counts, frame.units, model.epsilon(method));
+}
+
+/** @param {Float64Array} sums */
+function shares(sums) {
+  let total = 0;
+  for (const sum of sums) total += sum;
+  return total > 0 ? sums.map((sum) => sum / total) : sums;
+}
+
+/**
+ * What scales and bars need, in one pass: the diagonal, the cells off it where something was
+ * counted, their largest, and the margins.
+ * @param {ArrayLike<number>} values @param {ArrayLike<number>|null} counts null: take all @param {number} n
+ */
+function survey(values, counts, n) {
+  const diagonal = new Float64Array(n);
+  const off = [];
+  const rows = new Float64Array(n);
+  const cols = new Float64Array(n);
+  let largest = 0;
+  for (let i = 0, k = 0; i < n; i++) {
+    let sum = 0;
+    for (let j = 0; j < n; j++, k++) {
+      const value = values[k];
+      if (value !== value) continue;
+      sum += value;
+      cols[j] += value;
+      if (i === j) diagonal[i] = value;
+      else {
+        if (value > largest) largest = value;
+        if (value > 0 && (!counts || counts[k] > 0)) off.push(value);
+      }
+    }
+    rows[i] = sum;
+  }
+  return { diagonal, off, rows, cols, largest };
+}
+
+/** Margins of the counts, the same for every normalization of a frame. @type {WeakMap<Frame, Map<string, any>>} */
+const MARGINS = new WeakMap();
+
+/** @param {Frame} frame @param {any} model @param {ArrayLike<number>} counts */
+function countMargins(frame, model, counts) {
+  if (frame.n === model.n) return { rows: model.labelCounts, cols: model.predictionCounts };
+  const known = MARGINS.get(frame) ?? new Map();
+  MARGINS.set(frame, known);
+  if (!known.has(model.name)) known.set(model.name, marginsOf(counts, frame.n));
+  return known.get(model.name);
+}
+
+/**
+ * @param {any} study @param {Frame} frame
+ * @param {{method: string, model: string, log: boolean}} spec
+ * @returns {Pane}
+ */
+export function paneOf(study, frame, spec) {
+  const { method, log } = spec;
+  const difference = spec.model === "difference" && !method.startsWith("gcm-");
+  const model = study.models[difference ? 1 : Number(spec.model) || 0];
+  const { n } = frame;
+  const own = valuesOf(model, method, frame);
+  const counts = method === "counts" ? own : valuesOf(model, "counts", frame);
+  const raw = countMargins(frame, model, counts);
+  const found = survey(own, method.startsWith("gcm-") ? null : counts, n);
+  const longest = Math.max(...shares(raw.rows), ...shares(raw.cols), 1 / n);
+  const two = study.models.length > 1 ? ` · ${model.name}` : "";
+  const common = {
+    method,
+    counts,
+    rows: shares(found.rows),
+    cols: shares(found.cols),
+    labelCounts: raw.rows,
+    predictionCounts: raw.cols,
+    longest,
+    epsilon: model.epsilon(method),
+  };
+  if (!difference) {
+    const off = scaleOf(found.off, { log });
+    off.max = found.largest;
+    return {
+      ...common,
+      kind: "value",
+      name: methodName(study, method) + two,
+      sums: sumsOf(method),
+      values: own,
+      diagonal: scaleOf(found.diagonal, { log, robust: method === "counts" }),
+      off,
+      reference: null,
+      faded: null,
+    };
+  }
+  const other = valuesOf(study.models[0], method, frame);
+  const values = Float64Array.from(own, (value, k) => value - other[k]);
+  const sizes = survey(values.map(Math.abs), null, n);
+  const scale = scaleOf([...sizes.diagonal, ...sizes.off], { log });
+  const before = marginsOf(other, n);
+  return {
+    ...common,
+    kind: "difference",
+    name: `${methodName(study, method)} · ${study.models[1].name} − ${study.models[0].name}`,
+    sums: `difference of two matrices; ${sumsOf(method)}`,
+    values,
+    diagonal: scale,
+    off: scale,
+    reference: { rows: shares(before.rows), cols: shares(before.cols) },
+    faded: fadedCells(study, frame, method, values),
+  };
+}
+
+// Tests exist for the bi-normalized cells of single classes; elsewhere nothing is faded.
+/** @param {any} study @param {Frame} frame @param {string} method @param {Float64Array} values */
+function fadedCells(study, frame, method, values) {
+  if (method !== "bi" || !study.comparison || frame.n !== study.n) return null;
+  const { at, pValues, level } = study.comparison;
+  const faded = new Uint8Array(values.length).fill(1);
+  for (let k = 0; k < at.length; k++) if (pValues[k] < level) faded[at[k]] = 0;
+  return faded;
+}
+
+/** Corrected p-value of a class cell, or NaN. @param {any} study @param {number} i @param {number} j */
+export function pValueOf(study, i, j) {
+  if (!study.comparison) return NaN;
+  const k = indexOfSorted(study.comparison.at, i * study.n + j);
+  return k < 0 ? NaN : study.comparison.pValues[k];
+}

@@ -1,0 +1,139 @@
+// A pane -> pixels: one small integer a cell, then colours for the cells in view.
+
+import { STEPS, place, ramp } from "./color.js";
+import { shadeOf } from "./svg.js";
+import { visible } from "./viewport.js";
+
+// Numbers of the colour tables laid end to end; a shade is STEPS * table + step.
+const TABLES = /** @type {const} */ (["off", "diagonal", "less", "more"]);
+const UNSEEN = TABLES.length * STEPS;
+const FADED = UNSEEN + 1;
+
+/** Whether a shade is that of a cell nobody ever saw. @param {number} shade */
+export function isUnseen(shade) {
+  return shade === UNSEEN;
+}
+
+/** Shades of panes already shaded. @type {WeakMap<import("./panes.js").Pane, Uint16Array>} */
+const KNOWN = new WeakMap();
+
+/**
+ * Shades of all cells of a pane, by unit.
+ * @param {import("./panes.js").Pane} pane @param {number} n
+ * @returns {Uint16Array}
+ */
+export function shadesOf(pane, n) {
+  const known = KNOWN.get(pane);
+  if (known) return known;
+  const shades = new Uint16Array(n * n);
+  if (pane.kind === "difference") shadeDifference(pane, n, shades);
+  else shadeValues(pane, n, shades);
+  KNOWN.set(pane, shades);
+  return shades;
+}
+
+/** @param {import("./panes.js").Pane} pane @param {number} n @param {Uint16Array} shades */
+function shadeValues(pane, n, shades) {
+  const { values, off, labelCounts } = pane;
+  const top = STEPS - 1;
+  const factor = top / off.high;
+  for (let i = 0, k = 0; i < n; i++) {
+    const empty = labelCounts[i] === 0;
+    for (let j = 0; j < n; j++, k++) {
+      const value = values[k];
+      if (empty || value !== value) shades[k] = UNSEEN;
+      else if (i === j) shades[k] = STEPS + Math.round(place(pane.diagonal, value) * top);
+      // The plain case by hand: a thousand classes have a million of these.
+      else if (!off.log) shades[k] = value >= off.high ? top : value * factor + 0.5;
+      else shades[k] = value > 0 ? Math.round(place(off, value) * top) : 0;
+    }
+  }
+}
+
+/** @param {import("./panes.js").Pane} pane @param {number} n @param {Uint16Array} shades */
+function shadeDifference(pane, n, shades) {
+  for (let k = 0; k < n * n; k++) {
+    const value = pane.values[k];
+    if (value !== value) {
+      shades[k] = UNSEEN;
+      continue;
+    }
+    const { name, t } = shadeOf(pane, value, false);
+    shades[k] = TABLES.indexOf(name) * STEPS + Math.round(t * (STEPS - 1)) + (pane.faded?.[k] ? FADED : 0);
+  }
+}
+
+/**
+ * Colours of all shades as 32-bit pixels.
+ * @param {"light"|"dark"} theme
+ * @param {[number, number, number]} paper background @param {[number, number, number]} unseen
+ * @returns {Uint32Array}
+ */
+export function paletteOf(theme, paper, unseen) {
+  const palette = new Uint32Array(2 * FADED);
+  const pixel = (/** @type {number} */ r, /** @type {number} */ g, /** @type {number} */ b) =>
+    ((255 << 24) | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
+  TABLES.forEach((name, at) => {
+    const table = ramp(theme, name);
+    for (let k = 0; k < STEPS; k++) {
+      const [r, g, b] = table.subarray(3 * k, 3 * k + 3);
+      palette[at * STEPS + k] = pixel(r, g, b);
+      const fade = (/** @type {number} */ c, /** @type {number} */ p) => 0.22 * c + 0.78 * p;
+      palette[FADED + at * STEPS + k] = pixel(fade(r, paper[0]), fade(g, paper[1]), fade(b, paper[2]));
+    }
+  });
+  palette[UNSEEN] = pixel(...unseen);
+  palette[FADED + UNSEEN] = palette[UNSEEN];
+  return palette;
+}
+
+/**
+ * @typedef {object} Raster
+ * @property {Uint32Array} pixels row by row
+ * @property {number} width @property {number} height
+ * @property {number} x @property {number} y display cell of the first pixel
+ * @property {number} cells display cells that the width covers
+ */
+
+/**
+ * Pixels for the cells in view: one a cell, or the strongest cell a pixel where cells are smaller.
+ * @param {Uint16Array} shades @param {Uint32Array} palette
+ * @param {import("./panes.js").Frame} frame @param {import("./viewport.js").Viewport} view
+ * @param {number} device pixels a side of the drawn square
+ * @returns {Raster}
+ */
+export function rasterize(shades, palette, frame, view, device) {
+  const { n, order } = frame;
+  const rows = visible(view.y, view.span, n);
+  const cols = visible(view.x, view.span, n);
+  if (view.span <= device) { // every cell has a pixel of its own
+    const width = cols.end - cols.first;
+    const height = rows.end - rows.first;
+    const pixels = new Uint32Array(width * height);
+    for (let r = 0, k = 0; r < height; r++) {
+      const row = order[rows.first + r] * n;
+      for (let c = 0; c < width; c++, k++) pixels[k] = palette[shades[row + order[cols.first + c]]];
+    }
+    return { pixels, width, height, x: cols.first, y: rows.first, cells: width };
+  }
+  const strongest = new Uint16Array(device * device);
+  const rank = new Uint16Array(device * device);
+  const scale = device / view.span;
+  for (let r = rows.first; r < rows.end; r++) {
+    const line = Math.min(device - 1, Math.max(0, Math.floor((r - view.y) * scale))) * device;
+    const row = order[r] * n;
+    for (let c = cols.first; c < cols.end; c++) {
+      const shade = shades[row + order[c]];
+      const at = line + Math.min(device - 1, Math.max(0, Math.floor((c - view.x) * scale)));
+      // The diagonal stays whole; elsewhere the strongest cell speaks for its pixel.
+      const strength = r === c ? 2 * STEPS + 2 : shade === UNSEEN ? 1 : (shade % FADED % STEPS) + 2;
+      if (strength > rank[at]) {
+        rank[at] = strength;
+        strongest[at] = shade;
+      }
+    }
+  }
+  const pixels = new Uint32Array(device * device);
+  for (let k = 0; k < pixels.length; k++) pixels[k] = palette[strongest[k]];
+  return { pixels, width: device, height: device, x: view.x, y: view.y, cells: view.span };
+}

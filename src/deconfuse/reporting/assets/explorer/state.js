@@ -1,0 +1,117 @@
+// What the reader has chosen: defaults, the link in the address bar, and telling who listens.
+
+import { METHODS } from "./model.js";
+import { ORDERS } from "./order.js";
+
+/**
+ * @typedef {object} State
+ * @property {string} method shown matrix
+ * @property {string} beside second matrix beside it, or ""
+ * @property {string} model "0", "1" or "difference"
+ * @property {string} order
+ * @property {string} scale "linear" or "log"
+ * @property {number[]} collapsed branch ids
+ * @property {{kind: "cell"|"row"|"col", i: number, j: number}|null} selection class indices
+ * @property {import("./viewport.js").Viewport|null} view null: everything
+ * @property {string} theme "auto", "light" or "dark"
+ */
+
+/**
+ * The state a study opens with.
+ * @param {{n: number, models: unknown[], similarityOrder: unknown}} study
+ * @returns {State}
+ */
+export function defaultState(study) {
+  return {
+    method: "bi",
+    beside: "",
+    model: study.models.length > 1 ? "difference" : "0",
+    order: study.n >= 60 && study.similarityOrder ? "similarity" : "given",
+    scale: "linear",
+    collapsed: [],
+    selection: null,
+    view: null,
+    theme: "auto",
+  };
+}
+
+/**
+ * The parts of a state that differ from the defaults, as a URL hash without "#".
+ * @param {State} state @param {State} defaults
+ */
+export function writeHash(state, defaults) {
+  const parts = new URLSearchParams();
+  for (const key of /** @type {const} */ (["method", "beside", "model", "order", "scale", "theme"])) {
+    if (state[key] !== defaults[key]) parts.set(key, state[key]);
+  }
+  if (state.collapsed.length > 0) parts.set("groups", state.collapsed.join("."));
+  const { selection, view } = state;
+  if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(selection.i));
+  if (view) parts.set("view", [view.x, view.y, view.span].map((v) => Number(v.toFixed(2))).join("_"));
+  return parts.toString();
+}
+
+/**
+ * Read a hash; whatever makes no sense for this study is left at its default.
+ * @param {string} hash with or without "#"
+ * @param {State} defaults
+ * @param {{n: number, nBranches: number, methods: string[], models: number}} limits
+ * @returns {State}
+ */
+export function readHash(hash, defaults, limits) {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const state = { ...defaults };
+  const pick = (/** @type {string} */ key, /** @type {string[]} */ allowed, /** @type {string} */ otherwise) => {
+    const value = parts.get(key);
+    return value !== null && allowed.includes(value) ? value : otherwise;
+  };
+  const methods = limits.methods;
+  state.method = pick("method", methods, defaults.method);
+  state.beside = pick("beside", ["", ...methods], defaults.beside);
+  state.order = pick("order", ORDERS, defaults.order);
+  state.scale = pick("scale", ["linear", "log"], defaults.scale);
+  state.theme = pick("theme", ["auto", "light", "dark"], defaults.theme);
+  state.model = pick("model", limits.models > 1 ? ["0", "1", "difference"] : ["0"], defaults.model);
+  const inside = (/** @type {number} */ k) => Number.isInteger(k) && k >= 0 && k < limits.n;
+  for (const kind of /** @type {const} */ (["cell", "row", "col"])) {
+    const [i, j] = (parts.get(kind) ?? "").split(".").map((text) => (text === "" ? NaN : Number(text)));
+    if (kind === "cell" ? inside(i) && inside(j) : inside(i)) state.selection = { kind, i, j: kind === "cell" ? j : i };
+  }
+  const groups = (parts.get("groups") ?? "").split(".").filter((text) => text !== "").map(Number);
+  if (groups.every((id) => Number.isInteger(id) && id >= limits.n && id < limits.n + limits.nBranches)) {
+    state.collapsed = groups;
+  }
+  const view = (parts.get("view") ?? "").split("_").map(Number);
+  if (view.length === 3 && view.every(Number.isFinite) && view[2] > 0) {
+    state.view = { x: view[0], y: view[1], span: view[2] };
+  }
+  return state;
+}
+
+/** The methods a study can show. @param {{geometry: {matrices: object}|null}} study */
+export function methodsOf(study) {
+  const geometric = study.geometry ? Object.keys(study.geometry.matrices).map((w) => `gcm-${w}`) : [];
+  return [...METHODS, ...geometric];
+}
+
+/** The state of one explorer and its listeners; nothing is shared between two on a page. */
+export class Store {
+  /** @param {State} state */
+  constructor(state) {
+    this.state = state;
+    /** @type {((state: State, before: State) => void)[]} */
+    this.listeners = [];
+  }
+
+  /** @param {Partial<State>} change */
+  set(change) {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    for (const listener of this.listeners) listener(this.state, before);
+  }
+
+  /** @param {(state: State, before: State) => void} listener */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+}

@@ -1,0 +1,284 @@
+"""How a confusion matrix is drawn: cell colours, numbers, labels and their sizes.
+
+Works on plain arrays and matplotlib axes. What is drawn, and from what, is decided in `plots`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse._text import compact_count, printable, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.image import AxesImage
+    from matplotlib.text import Text
+
+__all__ = [
+    "add_colorbars",
+    "cell_points",
+    "draw_cells",
+    "draw_labels",
+    "draw_numbers",
+    "figure_size",
+    "number_texts",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+_LONGEST_LABEL = 24
+_SMALLEST_NUMBER = 4.5
+_PLEASANT_NUMBER = 7.0
+_SMALLEST_LABEL = 5.0
+# Text is about this much of its size wide per character, and this much apart from line to line.
+_CHARACTER_WIDTH, _LINE_HEIGHT = 0.6, 1.15
+_UNDEFINED = "0.82"
+_POINTS_PER_INCH = 72.0
+
+
+def figure_size(n_classes: int, names: Sequence[str]) -> tuple[float, float]:
+    """Return width and height in inches that give every class room, within reason."""
+    side = max(2.4, min(0.56 * n_classes, 5.2 + 0.04 * n_classes, 12.0))
+    label_size = _label_size(side * _POINTS_PER_INCH / n_classes)
+    longest = max((len(name) for name in names), default=1)
+    margin = longest * label_size * _CHARACTER_WIDTH / _POINTS_PER_INCH
+    angle = math.radians(_angle(names, label_size, side * _POINTS_PER_INCH / n_classes))
+    return side + margin + 1.5, side + margin * math.sin(angle) + 1.1
+
+
+def draw_cells(
+    ax: Axes,
+    values: FloatArray,
+    *,
+    cmap: str | Colormap | None,
+    top: float | None,
+    options: Mapping[str, Any],
+) -> tuple[AxesImage, AxesImage | None]:
+    """Colour the cells; return the image, and that of the diagonal where it has its own scale.
+
+    ``top`` is the upper end of the diagonal's scale, None for the largest value there.
+    """
+    options = {"interpolation": "nearest", **options}
+    ax.set_facecolor(_UNDEFINED)
+    if cmap is not None or "cmap" in options:
+        options.setdefault("cmap", cmap)
+        return ax.imshow(np.ma.masked_invalid(values), **options), None
+    on_diagonal = np.eye(len(values), dtype=bool)
+    undefined = np.isnan(values)
+    off_values = values[~on_diagonal & ~undefined]
+    diagonal_values = values[on_diagonal & ~undefined]
+    highest = top or diagonal_values.max(initial=0.0)
+    images = []
+    for hidden, colours, limit in (
+        (on_diagonal, _lighter("Blues", 0.92), _robust_top(off_values)),
+        (~on_diagonal, _lighter("Oranges", 0.72), highest),
+    ):
+        own = {"cmap": colours, **_own_scale(options)}
+        if "norm" not in own:
+            own.setdefault("vmin", min(0.0, values[~undefined].min(initial=0.0)))
+            own.setdefault("vmax", limit or 1.0)
+        images.append(ax.imshow(np.ma.masked_where(hidden | undefined, values), **own))
+    return images[0], images[1]
+
+
+def _lighter(name: str, end: float) -> Colormap:
+    """Return a colour map without its darkest part, which makes brown of orange."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[name](np.linspace(0.0, end, 256)), name=f"{name} (lighter)")
+
+
+def _own_scale(options: Mapping[str, Any]) -> dict[str, Any]:
+    # A norm learns its limits from the first image that uses it.
+    return {key: copy.copy(value) if key == "norm" else value for key, value in options.items()}
+
+
+def _robust_top(values: FloatArray) -> float:
+    """Return the end of a scale that one huge cell cannot stretch until the rest is white."""
+    positive = values[values > 0]
+    if not positive.size:
+        return 0.0
+    return float(min(positive.max(), 4.0 * np.quantile(positive, 0.95)))
+
+
+def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, whole: bool) -> None:
+    """Put one colour bar, or one for each scale, to the right of the matrix and as high as it."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure = ax.figure
+    if figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
+        # As matplotlib's own colour bars: take the room from the axes that they belong to.
+        box = ax.get_position(original=True)
+        ax.set_position((box.x0, box.y0, box.width * 0.84, box.height))
+    images = [("", image)] if diagonal is None else [("off the diagonal", image)]
+    if diagonal is not None:
+        images.append(("on the diagonal", diagonal))
+    height = 1.0 if diagonal is None else 0.46
+    point = 1.0 / (cell_points(ax, 1))
+    for position, (name, scale) in enumerate(images):
+        bottom = position * (1.0 - height)
+        inset = ax.inset_axes((1.0 + 8 * point, bottom, 10 * point, height))
+        bar = figure.colorbar(scale, cax=inset, extend=_extend(scale))
+        bar.locator = MaxNLocator(4, integer=whole)
+        bar.update_ticks()
+        bar.ax.tick_params(labelsize=7.5, length=2, width=0.5)
+        bar.outline.set_linewidth(0.5)
+        if name:
+            bar.set_label(name, fontsize=8)
+
+
+def _extend(image: AxesImage) -> str:
+    values: Any = np.ma.asarray(image.get_array())
+    low, high = image.get_clim()
+    above = high is not None and values.count() and float(values.max()) > high
+    below = low is not None and values.count() and float(values.min()) < low
+    return {(True, True): "both", (True, False): "max", (False, True): "min"}.get(
+        (bool(above), bool(below)), "neither"
+    )
+
+
+def cell_points(ax: Axes, n_classes: int) -> float:
+    """Return the width of a cell in points, after the layout has found its place."""
+    root = ax.figure.figure
+    if root.get_layout_engine() is not None:
+        root.draw_without_rendering()
+    ax.apply_aspect()
+    box = ax.get_window_extent()
+    return float(min(box.width, box.height)) / root.dpi * _POINTS_PER_INCH / n_classes
+
+
+def draw_labels(
+    ax: Axes, names: Sequence[str], *, cell: float, rotation: str | float | None
+) -> None:
+    """Name rows and columns, in a size that fits; every second or third where all cannot."""
+    step = max(1, math.ceil(_SMALLEST_LABEL * _LINE_HEIGHT / cell))
+    size = _label_size(cell * step)
+    shown = list(range(0, len(names), step))
+    texts = [names[k] for k in shown]
+    ax.set_xticks(shown, texts, fontsize=size)
+    ax.set_yticks(shown, texts, fontsize=size)
+    angle = _angle(texts, size, cell) if rotation is None else rotation
+    for label in ax.get_xticklabels():
+        label.set_rotation(angle)  # type: ignore[arg-type]
+        if angle == 45:
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        _as_plain_text(label)
+    ax.tick_params(length=0 if cell > 12 else 1.5, width=0.5, pad=2)
+
+
+def _label_size(room: float) -> float:
+    return max(_SMALLEST_LABEL, min(10.0, room / _LINE_HEIGHT))
+
+
+def _angle(texts: Sequence[str], size: float, cell: float) -> float:
+    longest = max((len(text) for text in texts), default=0) * size * _CHARACTER_WIDTH
+    if longest <= cell:
+        return 0.0
+    return 45.0 if cell > 2 * size else 90.0
+
+
+def label_texts(labels: Sequence[object], longest: int = _LONGEST_LABEL) -> list[str]:
+    """Return class names to draw: without control characters, long ones shortened."""
+    return [shorten(printable(label), longest) for label in labels]
+
+
+def number_texts(
+    values: FloatArray, *, whole: bool, values_format: str | None, cell: float
+) -> npt.NDArray[np.str_]:
+    """Return what to write into each cell; an undefined one has a dash."""
+    if values_format is not None:
+        kind = np.int64 if whole else np.float64
+        # As in scikit-learn: a format of counts, such as "d", must get integers.
+        written = [format(kind(v).item(), values_format) if v == v else "–" for v in values.flat]
+        return np.array(written).reshape(values.shape)
+    if whole:
+        return np.array([compact_count(v) for v in values.flat]).reshape(values.shape)
+    decimals = _decimals(values)
+    texts = _ratios(values, decimals)
+    if decimals > 1 and fitting_size(texts, cell) < _PLEASANT_NUMBER:
+        return _ratios(values, decimals - 1)
+    return texts
+
+
+def _decimals(values: FloatArray) -> int:
+    """Return decimals that leave the largest error two digits."""
+    errors = values[~np.eye(len(values), dtype=bool)]
+    largest = np.nanmax(errors, initial=0.0)
+    if largest <= 0.0:
+        return 2
+    return int(np.clip(1 - math.floor(math.log10(largest)), 0 if largest >= 100 else 2, 5))
+
+
+def _ratios(values: FloatArray, decimals: int) -> npt.NDArray[np.str_]:
+    return np.array([_ratio(v, decimals) for v in values.flat]).reshape(values.shape)
+
+
+def _ratio(value: float, decimals: int) -> str:
+    if value != value:
+        return "–"
+    if value == 0.0:
+        return "0"
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("0") if text != "0" else text
+
+
+def draw_numbers(
+    ax: Axes,
+    texts: npt.NDArray[np.str_],
+    images: tuple[AxesImage, AxesImage | None],
+    *,
+    cell: float,
+    faint: npt.NDArray[np.bool_],
+    options: Mapping[str, Any],
+    always: bool,
+) -> npt.NDArray[Any] | None:
+    """Write the numbers in the largest size that fits, or none where they would be unreadable."""
+    size = fitting_size(texts, cell)
+    if not always and size < _SMALLEST_NUMBER:
+        return None
+    result: npt.NDArray[Any] = np.empty(texts.shape, dtype=object)
+    for i, j in np.ndindex(*texts.shape):
+        image = images[1] if i == j and images[1] is not None else images[0]
+        colour = _contrast(image, i, j)
+        own: dict[str, Any] = {"ha": "center", "va": "center", **options}
+        if not {"size", "fontsize", "fontproperties", "font"} & own.keys():
+            own["fontsize"] = max(size, 2.0)
+        if not {"color", "c"} & own.keys():
+            own["color"] = colour
+        if faint[i, j]:
+            own.setdefault("alpha", 0.45)
+        text = ax.text(j, i, str(texts[i, j]), **own)
+        _as_plain_text(text)
+        result[i, j] = text
+    return result
+
+
+def fitting_size(texts: npt.NDArray[np.str_], cell: float) -> float:
+    """Return the font size at which the longest of the texts fits into a cell."""
+    longest = max((len(text) for text in texts.flat), default=1)
+    return min(11.0, 0.46 * cell, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
+
+
+def _contrast(image: AxesImage, i: int, j: int) -> str:
+    value = np.ma.asarray(image.get_array())[i, j]
+    if value is np.ma.masked:
+        return "0.25"
+    red, green, blue, _ = image.cmap(image.norm(value))
+    # Relative luminance: the eye takes green for brighter than blue.
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else "0.1"
+
+
+def _as_plain_text(text: Text) -> None:
+    """Keep matplotlib and TeX from reading dollars and backslashes in names as formulas."""
+    text.set_parse_math(False)
+    text.set_usetex(False)

@@ -1,0 +1,209 @@
+"""One confusion matrix -> its part of the payload: counts, diagonals, intervals, parts of a count."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse.errors import UndefinedCellsWarning
+from deconfuse.normalization import Normalized, normalize
+from deconfuse.reporting.payload import (
+    AttributionPayload,
+    BucketValuesPayload,
+    EncodedArray,
+    IntervalPayload,
+    ModelPayload,
+    ScalingPayload,
+    encode,
+)
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
+
+__all__ = ["METHODS", "Shown", "model_payload", "normalize_all"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+MethodName = Literal["row", "col", "all", "bi"]
+METHODS: tuple[MethodName, ...] = ("row", "col", "all", "bi")
+
+# A page of a thousand classes and fifty thousand samples stays under five megabytes with this many
+# cells that carry their intervals; the largest counts go first.
+_INTERVAL_CELLS = 60_000
+# The delta method needs dense matrices of the size of the classes.
+_INTERVAL_CLASSES = 1_200
+_SHARE = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The classes of a page: ``kept`` in their order, all others pooled when ``bucket``."""
+
+    kept: IntArray
+    bucket: bool
+
+    @property
+    def n(self) -> int:
+        """Rows of the page's matrix."""
+        return int(self.kept.size) + int(self.bucket)
+
+    def place(self, n_classes: int) -> IntArray:
+        """Return the page's row of every class."""
+        place = np.full(n_classes, self.kept.size, dtype=np.int64)
+        place[self.kept] = np.arange(self.kept.size)
+        return place
+
+
+def normalize_all(cm: ConfusionMatrix) -> dict[MethodName, Normalized]:
+    """Return the four normalizations; undefined cells are drawn as such, so nobody is warned."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedCellsWarning)
+        return {
+            method: normalize(cm, method, throw=False)
+            for method in METHODS
+            if method != "all" or cm.total > 0
+        }
+
+
+def model_payload(
+    cm: ConfusionMatrix,
+    name: str,
+    shown: Shown,
+    *,
+    normalized: dict[MethodName, Normalized],
+    level: float,
+) -> ModelPayload:
+    """Return the payload of one matrix, restricted to the classes shown."""
+    cells, counts = _pooled_counts(cm, shown)
+    whole = np.issubdtype(cm.counts.dtype, np.integer) and counts.max(initial=0) < 2**32
+    return ModelPayload(
+        name=name,
+        total=_number(cm.total),
+        weighted=cm.is_weighted,
+        cells=encode(cells, "u4"),
+        counts=encode(counts, "u4" if whole else "f8"),
+        scalings={method: _scaling(n, shown) for method, n in normalized.items()},
+        intervals=_intervals(normalized, shown, cells, counts, level),
+        attribution=_attribution(normalized["bi"], shown),
+        bucket_values=(
+            {method: _bucket_values(n, shown) for method, n in normalized.items()}
+            if shown.bucket
+            else None
+        ),
+    )
+
+
+def _number(value: Any) -> float:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _pooled_counts(cm: ConfusionMatrix, shown: Shown) -> tuple[IntArray, NDArray[Any]]:
+    """Return the nonzero cells of the shown matrix, ascending, and their counts."""
+    entries = sparse.coo_array(cm.counts)
+    place = shown.place(cm.n_classes)
+    keys = place[entries.row] * shown.n + place[entries.col]
+    cells, inverse = np.unique(keys, return_inverse=True)
+    counts = np.zeros(cells.size, dtype=entries.data.dtype)
+    np.add.at(counts, inverse, entries.data)
+    keep = counts > 0
+    return cells[keep].astype(np.int64), counts[keep]
+
+
+def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
+    # The bucket has no diagonal entry of its own: its cells come ready-made.
+    pad = np.zeros(int(shown.bucket))
+    status, residual = "converged", None
+    if n.scaling is not None:
+        status = n.scaling.status.name.lower().replace("_", " ")
+        residual = float(n.scaling.residual) if np.isfinite(n.scaling.residual) else None
+    return ScalingPayload(
+        epsilon=float(n.epsilon),
+        left=encode(np.concatenate([n.left[shown.kept], pad]), "f8"),
+        right=encode(np.concatenate([n.right[shown.kept], pad]), "f8"),
+        status=status,
+        residual=residual,
+    )
+
+
+def _bucket_values(n: Normalized, shown: Shown) -> BucketValuesPayload:
+    """Return the pooled cells: sums over the classes that are not shown.
+
+    Rows are averaged where rows sum to one, columns where columns do: the bucket is then a
+    typical class of those it stands for.
+    """
+    out = np.ones(n.n_classes, dtype=bool)
+    out[shown.kept] = False
+    left, right = np.nan_to_num(n.left), np.nan_to_num(n.right)
+    counts = sparse.csr_array(n.source.counts)
+    into = left * (counts @ (right * out) + n.epsilon * (right * out).sum())
+    source = (counts.T @ (left * out) + n.epsilon * (left * out).sum()) * right
+    corner = float((into * out).sum())
+    pooled = max(1, int(out.sum()))
+    rows = np.append(source[shown.kept], corner)
+    columns = np.append(into[shown.kept], corner)
+    if n.method in ("row", "bi"):
+        rows /= pooled
+    elif n.method == "col":
+        columns /= pooled
+        rows[-1] /= pooled
+    columns[-1] = rows[-1]
+    return BucketValuesPayload(row=encode(rows, "f8"), col=encode(columns, "f8"))
+
+
+def _intervals(
+    normalized: dict[MethodName, Normalized],
+    shown: Shown,
+    cells: IntArray,
+    counts: NDArray[Any],
+    level: float,
+) -> dict[str, IntervalPayload | EncodedArray] | None:
+    """Return interval ends relative to the values, for the cells with the largest counts."""
+    size = normalized["bi"].n_classes
+    if size > _INTERVAL_CLASSES or cells.size == 0:
+        return None
+    rows, columns = np.divmod(cells, shown.n)
+    inside = np.flatnonzero((rows < shown.kept.size) & (columns < shown.kept.size))
+    if inside.size > _INTERVAL_CELLS:
+        largest = np.argsort(-counts[inside], kind="stable")[:_INTERVAL_CELLS]
+        inside = np.sort(inside[largest])
+    i, j = shown.kept[rows[inside]], shown.kept[columns[inside]]
+    table: dict[str, IntervalPayload | EncodedArray] = {}
+    if inside.size < cells.size:
+        table["cells"] = encode(cells[inside], "u4")
+    for method, n in normalized.items():
+        low, high = n.confidence_interval(level)
+        values = n.left[i] * (np.asarray(n.source.counts[i, j], dtype=float) + n.epsilon)
+        values = values * n.right[j]
+        table[method] = IntervalPayload(
+            low=_share(np.asarray(low)[i, j], values), high=_share(values, np.asarray(high)[i, j])
+        )
+    return table
+
+
+def _share(part: FloatArray, whole: FloatArray) -> EncodedArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip(part / whole, 0.0, 1.0) * _SHARE
+    return encode(np.nan_to_num(np.round(share)), "u2")
+
+
+def _attribution(n: Normalized, shown: Shown) -> AttributionPayload | None:
+    """Return the parts of ``count + epsilon`` that labels and predictions explain.
+
+    With ``B = left (M + epsilon) right``, a cell is ``B_ij / (left_i right_j)``; label and
+    prediction parts are ``1 / left`` and ``1 / right`` around their geometric means, so that they
+    multiply to one over the classes, and the even share of the total is the base.
+    """
+    if n.scaling is None or shown.bucket or not n.scaling.converged:
+        return None
+    log_label, log_prediction = -n.scaling.log_left, -n.scaling.log_right
+    size = n.n_classes
+    return AttributionPayload(
+        base=float(n.source.total + n.epsilon * size**2) / size**2,
+        label=encode(np.exp(log_label - log_label.mean()), "f8"),
+        prediction=encode(np.exp(log_prediction - log_prediction.mean()), "f8"),
+    )

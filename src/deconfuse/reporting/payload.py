@@ -1,0 +1,241 @@
+"""What the page is made of: frozen records, arrays as base64, one schema version.
+
+This is the contract with the browser. The keys of the JSON are the field names here; the explorer
+refuses a payload of another version. No arithmetic happens in this module.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "AttributionPayload",
+    "BucketPayload",
+    "BucketValuesPayload",
+    "ComparisonPayload",
+    "DirectoryPayload",
+    "EncodedArray",
+    "FindingPayload",
+    "GeometryPayload",
+    "IntervalPayload",
+    "LimitsPayload",
+    "ModelPayload",
+    "PointsPayload",
+    "ReportPayload",
+    "SamplesPayload",
+    "ScalingPayload",
+    "encode",
+    "to_json",
+]
+
+SCHEMA_VERSION = 1
+
+ArrayType = Literal["u2", "u4", "i4", "f4", "f8"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedArray:
+    """Numbers as little-endian bytes in base64: a third larger than binary, exact, and quick."""
+
+    dtype: ArrayType
+    data: str
+
+    def decode(self) -> NDArray[Any]:
+        """Return the numbers again."""
+        return np.frombuffer(base64.b64decode(self.data), dtype=f"<{self.dtype}")
+
+
+def encode(values: ArrayLike, dtype: ArrayType) -> EncodedArray:
+    """Return numbers as the browser reads them.
+
+    Examples
+    --------
+    >>> encode([1, 2], "u2")
+    EncodedArray(dtype='u2', data='AQACAA==')
+    """
+    array = np.ascontiguousarray(np.asarray(values).ravel(), dtype=f"<{dtype}")
+    return EncodedArray(dtype, base64.b64encode(array.tobytes()).decode("ascii"))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPayload:
+    """One normalization: cells are ``left[i] * (count + epsilon) * right[j]``."""
+
+    epsilon: float
+    left: EncodedArray
+    right: EncodedArray
+    status: str
+    residual: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPayload:
+    """Interval ends as shares of 65535: ``low / value`` and ``value / high``; 0 where unknown."""
+
+    low: EncodedArray
+    high: EncodedArray
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionPayload:
+    """Count + epsilon = base x similarity x label[i] x prediction[j]; similarity is what is left."""
+
+    base: float
+    label: EncodedArray
+    prediction: EncodedArray
+
+
+@dataclass(frozen=True, slots=True)
+class BucketValuesPayload:
+    """Cells of the "other" bucket in one normalization: from it (row) and into it (col)."""
+
+    row: EncodedArray
+    col: EncodedArray
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPayload:
+    """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals."""
+
+    name: str
+    total: float
+    weighted: bool
+    cells: EncodedArray
+    counts: EncodedArray
+    scalings: dict[str, ScalingPayload]
+    intervals: dict[str, IntervalPayload | EncodedArray] | None
+    attribution: AttributionPayload | None
+    bucket_values: dict[str, BucketValuesPayload] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPayload:
+    """One sentence about the classifier, what to do, and the cells or classes it speaks of."""
+
+    kind: str
+    severity: float
+    sentence: str
+    advice: str
+    cells: tuple[tuple[int, int], ...]
+    classes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsPayload:
+    """Below how many samples a cell or a class is hatched, and the level of the intervals."""
+
+    few_samples: float
+    few_class_samples: float
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPayload:
+    """The last class of the page stands for this many classes."""
+
+    n_classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryPayload:
+    """Classes inside the bucket, for the search: sizes and what each is most often called.
+
+    ``called_at`` counts the shown classes first (without the bucket), then these.
+    """
+
+    labels: tuple[str, ...]
+    total: int
+    label_counts: EncodedArray
+    prediction_counts: EncodedArray
+    right: EncodedArray
+    called_offsets: EncodedArray
+    called_at: EncodedArray
+    called_counts: EncodedArray
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesPayload:
+    """Samples behind the cells: for each cell listed, a run of row numbers or ids, and pictures."""
+
+    noun: str
+    cells: EncodedArray
+    offsets: EncodedArray
+    rows: EncodedArray | None
+    ids: tuple[str, ...] | None
+    image_at: EncodedArray | None
+    images: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PointsPayload:
+    """A scatter of the projection, coordinates as shares of 65535."""
+
+    x: EncodedArray
+    y: EncodedArray
+    true: EncodedArray
+    pred: EncodedArray
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryPayload:
+    """Geometric confusion matrices by weighting, and their overlap with each normalization."""
+
+    matrices: dict[str, EncodedArray]
+    agreement: dict[str, dict[str, float]]
+    points: PointsPayload | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPayload:
+    """Corrected p-values of the differences of two bi-normalized matrices, at the cells listed."""
+
+    cells: EncodedArray
+    p_values: EncodedArray
+    level: float
+    overlap: float
+    overlap_interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPayload:
+    """Everything a report shows, in any format."""
+
+    schema_version: int
+    generator: str
+    title: str
+    headline: str
+    labels: tuple[str, ...]
+    limits: LimitsPayload
+    models: tuple[ModelPayload, ...]
+    findings: tuple[FindingPayload, ...]
+    similarity_order: EncodedArray | None
+    linkage: EncodedArray | None
+    bucket: BucketPayload | None
+    directory: DirectoryPayload | None
+    samples: SamplesPayload | None
+    geometry: GeometryPayload | None
+    comparison: ComparisonPayload | None
+
+
+def to_json(payload: ReportPayload) -> str:
+    """Return the payload as JSON; equal payloads give equal text."""
+    return json.dumps(_plain(payload), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    # dataclasses.asdict copies deeply, base64 text included; this only walks.
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

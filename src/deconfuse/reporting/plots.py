@@ -1,0 +1,499 @@
+"""Confusion matrices as static figures, with scikit-learn's manners.
+
+Turns counts and normalized matrices into matplotlib axes. It leaves pictures of other things
+(clusters, curves over experiments) to the modules that compute them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from deconfuse._checks import show
+from deconfuse._files import atomic_write
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.normalization import Normalized
+from deconfuse.reporting import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+__all__ = ["ConfusionMatrixDisplay", "plot_four", "write_figure"]
+
+NormalizeName = Literal["row", "col", "all", "bi", "true", "pred"]
+Rotation = Literal["vertical", "horizontal"] | float
+
+# Above this a picture has less than one pixel a class, and matplotlib needs many gigabytes.
+_MOST_CLASSES = 4_000
+
+_TITLES = {
+    "row": ("Row-normalized", "each row sums to 1"),
+    "col": ("Column-normalized", "each column sums to 1"),
+    "all": ("All-normalized", "all cells sum to 1"),
+    "bi": ("Bi-normalized", "each row and each column sums to 1"),
+}
+
+
+class ConfusionMatrixDisplay:
+    """Draw a confusion matrix, counts or normalized, as scikit-learn's class of this name does.
+
+    Most people call `from_predictions`, `from_estimator` or `from_confusion_matrix`, which count,
+    normalize and draw at once.
+
+    Parameters
+    ----------
+    confusion_matrix : ConfusionMatrix, Normalized or array-like of shape (n_classes, n_classes)
+        What to draw, true classes on rows, predicted classes on columns. An array is drawn as it
+        is; NaN marks undefined cells.
+    display_labels : sequence of shape (n_classes,), optional
+        Names to show instead of those of the matrix.
+
+    Attributes
+    ----------
+    confusion_matrix : ndarray of shape (n_classes, n_classes)
+        The values that are drawn.
+    display_labels : tuple
+        The names that are shown; control characters are spelled out, and long names are
+        shortened in the picture only.
+    im_ : matplotlib AxesImage
+        The cells; only those off the diagonal where the diagonal has a scale of its own.
+    im_diagonal_ : matplotlib AxesImage or None
+        The cells on the diagonal, where they have a scale of their own.
+    text_ : ndarray of shape (n_classes, n_classes) of matplotlib Text, or None
+        The numbers; None where they do not fit or were not asked for.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Notes
+    -----
+    The diagonal is orange and the rest blue, each on a scale of its own, because errors of a good
+    classifier would all be white on a scale that also holds the hits. A ``cmap`` asks for one
+    scale over all cells instead. Where one error is far larger than the others, the blue scale
+    ends before it, and an arrow on the colour bar says so. Undefined cells are grey. A faint
+    number has no sample behind it: it is zero, or epsilon alone.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> display = dc.ConfusionMatrixDisplay.from_predictions(
+    ...     ["cat", "dog", "dog", "cat"], ["cat", "dog", "cat", "cat"], normalize="bi"
+    ... )
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('Predicted label', 'True label')
+    >>> display.figure_.clear()
+    """
+
+    im_: AxesImage
+    im_diagonal_: AxesImage | None
+    text_: npt.NDArray[Any] | None
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self, confusion_matrix: Any, *, display_labels: Sequence[object] | None = None
+    ) -> None:
+        self._method: str | None = None
+        self._title: str | None = None
+        self._counts: npt.NDArray[Any] | None = None
+        names: Sequence[object] | None = None
+        if isinstance(confusion_matrix, Normalized):
+            n = confusion_matrix
+            _refuse_too_many(n.n_classes)
+            self._method = n.method
+            name, sums = _TITLES[n.method]
+            added = f" (epsilon {n.epsilon:.3g})" if n.epsilon else ""
+            self._title = f"{name}{added}\n{sums}"
+            self._counts = _dense(n.source.counts)
+            values, names = _dense(n.matrix), n.labels
+        elif isinstance(confusion_matrix, ConfusionMatrix):
+            _refuse_too_many(confusion_matrix.n_classes)
+            self._title = f"Counts\nall cells sum to {confusion_matrix.total:,.12g}"
+            self._counts = values = _dense(confusion_matrix.counts)
+            names = confusion_matrix.labels
+        else:
+            values = _checked_values(confusion_matrix)
+        names = range(len(values)) if names is None else names
+        if display_labels is not None:
+            names = tuple(display_labels)
+            if len(names) != len(values):
+                raise InputError(
+                    f"`display_labels` must have one name per class, got {len(names):,} names for"
+                    f" {len(values):,} classes."
+                )
+        self.confusion_matrix = values
+        self.display_labels = tuple(names)
+
+    def plot(
+        self,
+        *,
+        include_values: bool | None = None,
+        cmap: str | Colormap | None = None,
+        xticks_rotation: Rotation | None = None,
+        values_format: str | None = None,
+        ax: Axes | None = None,
+        colorbar: bool = True,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> ConfusionMatrixDisplay:
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        include_values : bool, optional
+            Write the numbers into the cells. By default only where they are large enough to read.
+        cmap : str or matplotlib Colormap, optional
+            One colour scale for all cells. By default oranges on the diagonal and blues off it.
+        xticks_rotation : {"vertical", "horizontal"} or float, optional
+            Turn the names of the columns. By default as far as they need.
+        values_format : str, optional
+            Format of the numbers, such as ``".1%"``. By default counts are short (12k), and ratios
+            have the decimals that the largest error needs.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure as large as the classes need.
+        colorbar : bool
+            Add a colour bar for each scale.
+        im_kw : mapping, optional
+            Options of ``Axes.imshow``, for the cells on and off the diagonal alike.
+        text_kw : mapping, optional
+            Options of ``Axes.text``, for the numbers.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+            Itself.
+        """
+        values = self.confusion_matrix.astype(np.float64)
+        names = drawing.label_texts(self.display_labels)
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            size = drawing.figure_size(len(values), names)
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        top = 1.0 if self._method in ("row", "col", "bi") else None
+        whole = self.confusion_matrix.dtype.kind in "biu"
+        images = drawing.draw_cells(ax, values, cmap=cmap, top=top, options=im_kw or {})
+        ax.set(xlabel="Predicted label", ylabel="True label")
+        ax.set_ylim(len(values) - 0.5, -0.5)
+        if self._title is not None:
+            ax.set_title(self._title, fontsize=9.5)
+        if colorbar:
+            drawing.add_colorbars(ax, *images, whole=whole)
+        # The names take room from the cells, and the cells set the size of the names.
+        for _ in range(2):
+            cell = drawing.cell_points(ax, len(values))
+            drawing.draw_labels(ax, names, cell=cell, rotation=xticks_rotation)
+        self.text_ = None
+        if include_values is not False:
+            no_sample = values == 0 if self._counts is None else self._counts == 0
+            cell = drawing.cell_points(ax, len(values))
+            self.text_ = drawing.draw_numbers(
+                ax,
+                drawing.number_texts(
+                    values, whole=whole, values_format=values_format, cell=cell
+                ),
+                images,
+                cell=cell,
+                faint=no_sample,
+                options=text_kw or {},
+                always=include_values is True,
+            )
+        self.im_, self.im_diagonal_ = images
+        self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
+        return self
+
+    @classmethod
+    def from_confusion_matrix(
+        cls,
+        confusion_matrix: Any,
+        *,
+        normalize: NormalizeName | None = None,
+        epsilon: float | None = None,
+        display_labels: Sequence[object] | None = None,
+        include_values: bool | None = None,
+        cmap: str | Colormap | None = None,
+        xticks_rotation: Rotation | None = None,
+        values_format: str | None = None,
+        ax: Axes | None = None,
+        colorbar: bool = True,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> ConfusionMatrixDisplay:
+        """Normalize counts and draw them.
+
+        Parameters
+        ----------
+        confusion_matrix : ConfusionMatrix, DataFrame or array-like of shape (n_classes, n_classes)
+            Counts, true classes on rows, predicted classes on columns.
+        normalize : {"row", "col", "all", "bi"}, optional
+            Also ``"true"`` and ``"pred"``, as in scikit-learn. By default counts are drawn.
+        epsilon : float, optional
+            Added to every cell before normalizing; see `deconfuse.normalize`.
+        display_labels : sequence of shape (n_classes,), optional
+            Names to show instead of those of the matrix.
+        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
+            See `plot`.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> display = dc.ConfusionMatrixDisplay.from_confusion_matrix(
+        ...     [[9, 1], [3, 7]], normalize="row"
+        ... )
+        >>> display.confusion_matrix
+        array([[0.9, 0.1],
+               [0.3, 0.7]])
+        >>> display.figure_.clear()
+        """
+        cm = confusion_matrix
+        if not isinstance(cm, ConfusionMatrix):
+            cm = ConfusionMatrix.from_counts(confusion_matrix)
+        drawn = cm if normalize is None else cm.normalize(normalize, epsilon=epsilon)
+        return cls(drawn, display_labels=display_labels).plot(
+            include_values=include_values,
+            cmap=cmap,
+            xticks_rotation=xticks_rotation,
+            values_format=values_format,
+            ax=ax,
+            colorbar=colorbar,
+            im_kw=im_kw,
+            text_kw=text_kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        labels: Sequence[object] | None = None,
+        sample_weight: Any = None,
+        normalize: NormalizeName | None = None,
+        epsilon: float | None = None,
+        display_labels: Sequence[object] | None = None,
+        include_values: bool | None = None,
+        cmap: str | Colormap | None = None,
+        xticks_rotation: Rotation | None = None,
+        values_format: str | None = None,
+        ax: Axes | None = None,
+        colorbar: bool = True,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> ConfusionMatrixDisplay:
+        """Count labels and predictions, normalize and draw them.
+
+        Parameters
+        ----------
+        y_true, y_pred : sequence of shape (n_samples,)
+            Labels and predictions.
+        labels : sequence, optional
+            All classes in the order wanted; see `ConfusionMatrix.from_predictions`.
+        sample_weight : sequence of shape (n_samples,), optional
+        normalize : {"row", "col", "all", "bi"}, optional
+            Also ``"true"`` and ``"pred"``, as in scikit-learn. By default counts are drawn.
+        epsilon : float, optional
+            Added to every cell before normalizing; see `deconfuse.normalize`.
+        display_labels : sequence of shape (n_classes,), optional
+            Names to show instead of the labels.
+        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
+            See `plot`.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+        """
+        cm = ConfusionMatrix.from_predictions(
+            y_true, y_pred, labels=labels, sample_weight=sample_weight
+        )
+        return cls.from_confusion_matrix(
+            cm,
+            normalize=normalize,
+            epsilon=epsilon,
+            display_labels=display_labels,
+            include_values=include_values,
+            cmap=cmap,
+            xticks_rotation=xticks_rotation,
+            values_format=values_format,
+            ax=ax,
+            colorbar=colorbar,
+            im_kw=im_kw,
+            text_kw=text_kw,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        labels: Sequence[object] | None = None,
+        sample_weight: Any = None,
+        normalize: NormalizeName | None = None,
+        epsilon: float | None = None,
+        display_labels: Sequence[object] | None = None,
+        include_values: bool | None = None,
+        cmap: str | Colormap | None = None,
+        xticks_rotation: Rotation | None = None,
+        values_format: str | None = None,
+        ax: Axes | None = None,
+        colorbar: bool = True,
+        im_kw: Mapping[str, Any] | None = None,
+        text_kw: Mapping[str, Any] | None = None,
+    ) -> ConfusionMatrixDisplay:
+        """Let a fitted classifier predict, then count, normalize and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted scikit-learn classifier, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+        y : sequence of shape (n_samples,)
+            True labels.
+        labels, sample_weight, normalize, epsilon, display_labels
+            See `from_predictions`.
+        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
+            See `plot`.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+
+        Raises
+        ------
+        InputError
+            If the estimator is not a classifier.
+        """
+        from sklearn.base import is_classifier
+
+        if not is_classifier(estimator):
+            raise InputError(
+                f"`estimator` must be a fitted classifier, got {type(estimator).__name__}.",
+                hint="for predictions made elsewhere, use `from_predictions`.",
+            )
+        return cls.from_predictions(
+            y,
+            estimator.predict(X),
+            labels=labels,
+            sample_weight=sample_weight,
+            normalize=normalize,
+            epsilon=epsilon,
+            display_labels=display_labels,
+            include_values=include_values,
+            cmap=cmap,
+            xticks_rotation=xticks_rotation,
+            values_format=values_format,
+            ax=ax,
+            colorbar=colorbar,
+            im_kw=im_kw,
+            text_kw=text_kw,
+        )
+
+
+def plot_four(
+    cm: ConfusionMatrix,
+    *,
+    epsilon: float | None = None,
+    columns: Literal[1, 2, 4] | None = None,
+    figure: Figure | None = None,
+) -> Figure:
+    """Draw the four normalizations of one matrix as one picture.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+    epsilon : float, optional
+        What bi-normalization adds to every cell; see `deconfuse.normalize`.
+    columns : {1, 2, 4}, optional
+        How many matrices stand side by side: by default four for up to 20 classes, else two.
+    figure : matplotlib Figure, optional
+        An empty figure to draw into; by default a new one of pyplot's.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> from deconfuse.reporting.plots import plot_four
+    >>> figure = plot_four(dc.ConfusionMatrix.from_counts([[9, 1], [3, 7]], ["cat", "dog"]))
+    >>> [ax.get_title().split()[0] for ax in figure.axes]
+    ['All-normalized', 'Row-normalized', 'Column-normalized', 'Bi-normalized']
+    >>> figure.clear()
+    """
+    across = columns or (4 if cm.n_classes <= 20 else 2)
+    if across not in (1, 2, 4):
+        raise InputError(f"`columns` must be 1, 2 or 4, got {columns!r}.")
+    _refuse_too_many(cm.n_classes)
+    names = drawing.label_texts(cm.labels)
+    width, height = drawing.figure_size(cm.n_classes, names)
+    down = 4 // across
+    # Four full sizes are too much for a page; the numbers shrink to fit.
+    shrink = min(1.0, 16.0 / (width * across))
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(layout="constrained")
+    elif figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    figure.set_size_inches(width * across * shrink, height * down * shrink)
+    panels = figure.subplots(down, across, squeeze=False)
+    methods: tuple[NormalizeName, ...] = ("all", "row", "col", "bi")
+    for method, ax in zip(methods, panels.flat, strict=True):
+        ConfusionMatrixDisplay.from_confusion_matrix(
+            cm, normalize=method, epsilon=epsilon if method == "bi" else None, ax=ax
+        )
+    return figure
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 150) -> None:
+    """Write a figure to a file, all of it or none; the name's suffix is its format."""
+    known = figure.canvas.get_supported_filetypes()
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    if suffix not in known:
+        raise InputError(
+            f"A picture must have a name that ends in its format, got {str(path)!r}.",
+            hint=f"use one of {', '.join(sorted(known))}.",
+        )
+    with atomic_write(path) as stream:
+        figure.savefig(stream, format=suffix, dpi=dpi)
+
+
+def _refuse_too_many(n_classes: int) -> None:
+    if n_classes > _MOST_CLASSES:
+        raise InputError(
+            f"A picture must have at most {_MOST_CLASSES:,} classes, got {n_classes:,}.",
+            hint="join classes with `merge_classes`, or look at `deconfuse.report`, which zooms.",
+        )
+
+
+def _checked_values(matrix: Any) -> npt.NDArray[Any]:
+    values = _dense(matrix)
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"`confusion_matrix` must be numbers, got {show(values.flat, 2)}.")
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
+        raise InputError(f"`confusion_matrix` must be square, got shape {values.shape}.")
+    if np.isinf(values).any():
+        raise InputError(
+            f"`confusion_matrix` must be finite, got {int(np.isinf(values).sum()):,} infinite."
+        )
+    _refuse_too_many(len(values))
+    return values
+
+
+def _dense(matrix: Any) -> npt.NDArray[Any]:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

@@ -1,0 +1,161 @@
+"""Payload -> HTML page, Markdown, JSON, LaTeX. Nothing is computed here, only written down."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from string import Template
+
+import numpy as np
+
+from deconfuse.reporting.bundle import asset, bundle
+from deconfuse.reporting.payload import ModelPayload, ReportPayload, to_json
+
+__all__ = ["to_html", "to_json", "to_latex", "to_markdown"]
+
+_TITLES = {
+    "change": "What changed",
+    "look_alike": "Look alike",
+    "over_predicted": "Over-predicted",
+    "under_predicted": "Under-predicted",
+    "careful": "Careful",
+}
+# A table for reading; the page and the JSON hold all cells.
+_TABLE_CLASSES = 30
+
+
+def to_html(payload: ReportPayload) -> str:
+    """Return one self-contained page: no network, a strict policy, text that stays text."""
+    style, script = asset("page.css"), bundle("page")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return Template(asset("page.html")).substitute(
+        policy=policy,
+        generator=escape(payload.generator),
+        title=escape(payload.title),
+        style=style,
+        fallback=_fallback(payload),
+        payload=_script_json(payload),
+        script=script,
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _script_json(payload: ReportPayload) -> str:
+    # Inside a script element only "<" can end it or open a comment; JSON may spell it as an escape.
+    return to_json(payload).replace("<", "\\u003c")
+
+
+def _fallback(payload: ReportPayload) -> str:
+    """Return the findings as plain HTML: shown until the explorer starts, or without scripts."""
+    items = "\n".join(f"<li>{escape(finding.sentence)}</li>" for finding in payload.findings)
+    return (
+        f"<h1>{escape(payload.title)}</h1>\n<p>{escape(payload.headline)}</p>\n"
+        f"<ul>\n{items}\n</ul>\n"
+        "<noscript><p>The interactive matrix needs JavaScript.</p></noscript>"
+    )
+
+
+def to_markdown(payload: ReportPayload) -> str:
+    """Return the findings and the counts as Markdown, for a pull request or a log."""
+    lines = [f"# {_markdown(payload.title)}", "", _markdown(payload.headline), ""]
+    for kind in dict.fromkeys([*_TITLES, *(finding.kind for finding in payload.findings)]):
+        found = [finding for finding in payload.findings if finding.kind == kind]
+        if not found:
+            continue
+        lines += [f"## {_TITLES.get(kind, kind.replace('_', ' ').capitalize())}", ""]
+        for finding in found:
+            advice = f" *{_markdown(finding.advice)}*" if finding.advice else ""
+            lines.append(f"- {_markdown(finding.sentence)}{advice}")
+        lines.append("")
+    for model in payload.models:
+        lines += _markdown_counts(payload, model)
+    lines.append(f"{payload.generator}. True classes on rows, predicted classes on columns.")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_counts(payload: ReportPayload, model: ModelPayload) -> list[str]:
+    counts = _dense_counts(payload, model)
+    name = f" of {_markdown(model.name)}" if len(payload.models) > 1 else ""
+    shown = min(len(payload.labels), _TABLE_CLASSES)
+    part = (
+        f", first {shown} of {len(payload.labels)} classes" if shown < len(payload.labels) else ""
+    )
+    labels = [_markdown(label) for label in payload.labels[:shown]]
+    lines = [f"## Counts{name}{part}", ""]
+    lines.append("| true \\\\ predicted | " + " | ".join(labels) + " |")
+    lines.append("|---|" + "---:|" * shown)
+    for label, row in zip(labels, counts, strict=False):
+        cells = " | ".join(f"{value:.12g}" for value in row[:shown])
+        lines.append(f"| **{label}** | {cells} |")
+    return [*lines, ""]
+
+
+def _markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    flat = " ".join(text.split())
+    for mark in "\\`*_{}[]<>#|~$":
+        flat = flat.replace(mark, "\\" + mark)
+    return flat
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+def to_latex(payload: ReportPayload) -> str:
+    """Return the bi-normalized matrix with its counts as a LaTeX table (booktabs)."""
+    shown = min(len(payload.labels), _TABLE_CLASSES)
+    labels = [_latex(label) for label in payload.labels[:shown]]
+    tables = []
+    for model in payload.models:
+        counts = _dense_counts(payload, model)
+        bi = model.scalings["bi"]
+        values = bi.left.decode()[:, None] * (counts + bi.epsilon) * bi.right.decode()
+        body = [
+            f"{label} & "
+            + " & ".join(f"{v:.3f} ({c:.12g})" for v, c in zip(row[:shown], n[:shown], strict=True))
+            + r" \\"
+            for label, row, n in zip(labels, values, counts, strict=False)
+        ]
+        name = f", {_latex(model.name)}" if len(payload.models) > 1 else ""
+        tables.append(
+            "\n".join(
+                [
+                    "% needs \\usepackage{booktabs}",
+                    r"\begin{table}",
+                    r"\centering",
+                    rf"\caption{{{_latex(payload.title)}{name}: bi-normalized (every row and column "
+                    r"sums to 1), counts in brackets. True classes on rows, predicted classes on "
+                    r"columns.}",
+                    rf"\begin{{tabular}}{{l{'r' * shown}}}",
+                    r"\toprule",
+                    r"true $\backslash$ predicted & " + " & ".join(labels) + r" \\",
+                    r"\midrule",
+                    *body,
+                    r"\bottomrule",
+                    r"\end{tabular}",
+                    r"\end{table}",
+                ]
+            )
+        )
+    return "\n\n".join(tables) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def _dense_counts(payload: ReportPayload, model: ModelPayload) -> np.ndarray:
+    n = len(payload.labels)
+    counts = np.zeros(n * n)
+    counts[model.cells.decode()] = model.counts.decode()
+    return counts.reshape(n, n)
