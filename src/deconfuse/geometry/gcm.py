@@ -16,14 +16,21 @@ import numpy.typing as npt
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
-from deconfuse.geometry.grid import BIN_FACTOR, Spread, fit_grid
+from deconfuse.geometry.grid import BIN_FACTOR, IntArray, Spread, fit_grid
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.inputs import check_bin_factor, check_components, check_embeddings
-from deconfuse.geometry.projection import Projection, fit_projection
+from deconfuse.geometry.projection import FloatArray, Projection, fit_projection
 from deconfuse.geometry.result import Binning, GeometricConfusion, confusions_of
 from deconfuse.normalization import Method, MethodName, Normalized, normalize
 
-__all__ = ["WEIGHTINGS", "geometric_confusion", "geometric_confusions"]
+__all__ = [
+    "WEIGHTINGS",
+    "bin_coordinates",
+    "geometric_confusion",
+    "geometric_confusions",
+    "prepare",
+    "weigh_all",
+]
 
 ProjectionChoice: TypeAlias = Projection | Literal["pca"] | None
 WEIGHTINGS: tuple[Method, ...] = ("row", "col", "all", "bi")
@@ -161,7 +168,7 @@ def geometric_confusions(
     [1.0, 1.0]
     """
     binning, cm = _bin(embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor))
-    return confusions_of(binning, {name: _weigh(cm, name, epsilon) for name in WEIGHTINGS})
+    return confusions_of(binning, weigh_all(cm, epsilon))
 
 
 def _class_order(labels: Iterable[object] | None, weighting: object) -> Iterable[object] | None:
@@ -174,6 +181,41 @@ def _class_order(labels: Iterable[object] | None, weighting: object) -> Iterable
     return weighting.labels
 
 
+def prepare(
+    embeddings: object,
+    classes: tuple[npt.ArrayLike, npt.ArrayLike],
+    labels: Iterable[object] | None,
+) -> tuple[npt.NDArray[np.generic], tuple[IntArray, IntArray], ConfusionMatrix]:
+    """Check and count: return trusted points, both classes by position, and the counts."""
+    y_true, y_pred = classes
+    cm = ConfusionMatrix.from_predictions(y_true, y_pred, labels=labels)
+    if cm.n_classes < 2:
+        message = f"There must be at least two classes, got one: {cm.labels[0]!r}."
+        raise InputError(message, hint="overlap between classes needs two; check the labels.")
+    positions = cm.index_of(y_true), cm.index_of(y_pred)
+    return check_embeddings(embeddings, len(positions[0])), positions, cm
+
+
+def bin_coordinates(
+    coordinates: FloatArray,
+    classes: tuple[IntArray, IntArray],
+    n_classes: int,
+    bin_factor: float,
+    projection: Projection | None = None,
+) -> Binning:
+    """Lay the grid over coordinates and put each sample in its cell."""
+    true, pred = classes
+    grid = fit_grid(Spread.of(coordinates), bin_factor)
+    cells, n_cells = grid.cells(coordinates)
+    counts = CellCounts.of(cells, n_cells, true, pred, n_classes)
+    return Binning(cells, true, pred, counts, grid, projection)
+
+
+def weigh_all(cm: ConfusionMatrix, epsilon: float | None) -> dict[str, Normalized]:
+    """Return the four normalizations of a confusion matrix."""
+    return {name: _weigh(cm, name, epsilon) for name in WEIGHTINGS}
+
+
 def _bin(
     embeddings: object,
     classes: tuple[npt.ArrayLike, npt.ArrayLike],
@@ -183,21 +225,13 @@ def _bin(
 ) -> tuple[Binning, ConfusionMatrix]:
     """Check everything, count the classes, and put each sample in its cell."""
     n_components, bin_factor = check_components(grid_options[0]), check_bin_factor(grid_options[1])
-    y_true, y_pred = classes
-    cm = ConfusionMatrix.from_predictions(y_true, y_pred, labels=labels)
-    if cm.n_classes < 2:
-        message = f"There must be at least two classes, got one: {cm.labels[0]!r}."
-        raise InputError(message, hint="overlap between classes needs two; check the labels.")
-    true, pred = cm.index_of(y_true), cm.index_of(y_pred)
-    points = check_embeddings(embeddings, len(true))
+    points, positions, cm = prepare(embeddings, classes, labels)
     fitted = _fit(points, projection, n_components)
-    coordinates = (
-        np.asfortranarray(points, dtype=np.float64) if fitted is None else fitted.apply(points)
-    )
-    grid = fit_grid(Spread.of(coordinates), bin_factor)
-    cells, n_cells = grid.cells(coordinates)
-    counts = CellCounts.of(cells, n_cells, true, pred, cm.n_classes)
-    binning = Binning(cells, true, pred, counts, grid, fitted)
+    if fitted is None:
+        coordinates = np.asfortranarray(points, dtype=np.float64)
+    else:
+        coordinates = fitted.apply(points)
+    binning = bin_coordinates(coordinates, positions, cm.n_classes, bin_factor, fitted)
     for note in binning.notes:
         warnings.warn(note, GeometryWarning, stacklevel=3)
     return binning, cm

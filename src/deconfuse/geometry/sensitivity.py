@@ -1,0 +1,183 @@
+"""How much a Geometric Confusion Matrix rests on the width of the bins and on the projection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse.agreement import overlap
+from deconfuse.errors import InputError
+from deconfuse.geometry.compare import geometry_agreement
+from deconfuse.geometry.gcm import WEIGHTINGS, bin_coordinates, prepare, weigh_all
+from deconfuse.geometry.grid import BIN_FACTOR, IntArray
+from deconfuse.geometry.inputs import check_bin_factor, check_components
+from deconfuse.geometry.projection import FloatArray, fit_projection
+from deconfuse.geometry.result import GeometricConfusion, confusions_of
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "GeometrySensitivity",
+    "geometry_sensitivity",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class GeometrySensitivity:
+    """How Geometric Confusion Matrices change with bin width and number of components.
+
+    All arrays have one row a bin factor and one column a number of components; where there is a
+    first axis, it runs over ``weightings``.
+
+    Parameters
+    ----------
+    bin_factors : tuple of float
+        The factors of the bin width; the paper's is 3.5.
+    components : tuple of int
+        The numbers of principal components; the paper's is 10.
+    weightings : tuple of str
+        The weights of the Geometric Confusion Matrices.
+    n_cells : ndarray of int
+        How many cells hold points.
+    agreement : ndarray with a first axis
+        Overlap of each matrix with its own normalization.
+    off_diagonal : ndarray with a first axis
+        The same off the diagonal alone.
+    is_closest : ndarray of bool with a first axis
+        Whether no other normalization overlaps more.
+    to_reference : ndarray with a first axis
+        Overlap of each matrix with the one of the paper's setting, or the nearest possible.
+    n_samples : int
+        How many points there are.
+    reference : (float, int)
+        The bin factor and number of components of that setting.
+    """
+
+    bin_factors: tuple[float, ...]
+    components: tuple[int, ...]
+    weightings: tuple[str, ...]
+    n_cells: IntArray
+    agreement: FloatArray
+    off_diagonal: FloatArray
+    is_closest: npt.NDArray[np.bool_]
+    to_reference: FloatArray
+    n_samples: int
+    reference: tuple[float, int]
+
+    def plot(self, weighting: str = "bi", axes: Any = None) -> Any:
+        """Draw the study with matplotlib; see `plot_geometry_sensitivity`."""
+        from deconfuse.reporting.geometry_plots import plot_geometry_sensitivity
+
+        return plot_geometry_sensitivity(self, weighting=weighting, axes=axes)
+
+
+def geometry_sensitivity(
+    embeddings: object,
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    bin_factors: Sequence[float] = (1.0, 2.0, 3.5, 5.0, 7.0, 10.0),
+    components: Sequence[int] = (2, 3, 5, 10, 15, 20),
+    epsilon: float | None = None,
+    labels: Iterable[object] | None = None,
+) -> GeometrySensitivity:
+    """Compute Geometric Confusion Matrices over bin widths and numbers of components.
+
+    Parameters
+    ----------
+    embeddings : array-like of shape (n_samples, n_features)
+        The activations of the last hidden layer, or any representation.
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels and predictions of the same samples.
+    bin_factors : sequence of float
+        The factors of the bin width to try.
+    components : sequence of int
+        The numbers of principal components to try; those that the points do not have are left
+        out.
+    epsilon : float, optional
+        Added to every count for the ``"bi"`` weights, as in `normalize`.
+    labels : iterable, optional
+        The classes and their order; all that occur, sorted, by default.
+
+    Returns
+    -------
+    GeometrySensitivity
+        Cells, agreement with the normalizations, and distance to the paper's setting.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to try, or what `geometric_confusion` refuses.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
+    >>> guess = (points[:, 0] > 1).astype(int)
+    >>> s = dc.geometry_sensitivity(points, y, guess, bin_factors=[1, 3.5, 10], components=[1, 2])
+    >>> s.n_cells.shape, s.agreement.shape, s.reference
+    ((3, 2), (4, 3, 2), (3.5, 2))
+    """
+    factors = tuple(check_bin_factor(factor) for factor in bin_factors)
+    asked = tuple(sorted({check_components(count) for count in components}))
+    if not factors or not asked:
+        message = "`bin_factors` and `components` must name at least one setting each, got none."
+        raise InputError(message, hint="leave them out to try the usual ones.")
+    points, classes, cm = prepare(embeddings, (y_true, y_pred), labels)
+    projection = fit_projection(points, max(asked))
+    possible = tuple(count for count in asked if count <= projection.n_components)
+    # With fewer directions than the fewest asked for, those that are there are still worth a look.
+    counts = possible or (projection.n_components,)
+    coordinates = projection.apply(points)
+    weightings = weigh_all(cm, epsilon)
+    grid = {
+        (factor, count): confusions_of(
+            bin_coordinates(coordinates[:, :count], classes, cm.n_classes, factor), weightings
+        )
+        for factor in factors
+        for count in counts
+    }
+    nearest = (
+        min(factors, key=lambda factor: abs(factor - BIN_FACTOR)),
+        min(counts, key=lambda count: abs(count - 10)),
+    )
+    return _summarize(grid, nearest, len(points))
+
+
+def _summarize(
+    grid: Mapping[tuple[float, int], Mapping[str, GeometricConfusion]],
+    reference: tuple[float, int],
+    n_samples: int,
+) -> GeometrySensitivity:
+    factors = tuple(dict.fromkeys(factor for factor, _ in grid))
+    counts = tuple(dict.fromkeys(count for _, count in grid))
+    shape = (len(factors), len(counts))
+    agreements = [geometry_agreement(gs) for gs in grid.values()]
+    own = np.stack([np.diag(item.overlap) for item in agreements], axis=1)
+    off = np.stack([np.diag(item.off_diagonal) for item in agreements], axis=1)
+    best = np.stack([item.overlap.max(axis=1) for item in agreements], axis=1)
+    near = [
+        [overlap(gs[name].matrix, grid[reference][name].matrix) for gs in grid.values()]
+        for name in WEIGHTINGS
+    ]
+    cells = np.array([gs["bi"].n_cells for gs in grid.values()], dtype=np.int64)
+    full = (len(WEIGHTINGS), *shape)
+    return GeometrySensitivity(
+        bin_factors=factors,
+        components=counts,
+        weightings=WEIGHTINGS,
+        n_cells=cells.reshape(shape),
+        agreement=own.reshape(full),
+        off_diagonal=off.reshape(full),
+        is_closest=(own >= best).reshape(full),
+        to_reference=np.array(near).reshape(full),
+        n_samples=n_samples,
+        reference=reference,
+    )
