@@ -1,0 +1,183 @@
+"""`Normalized`: undefined cells, many classes, single cells, weights, errors with class names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import deconfuse as dc
+
+PETS = ("cat", "dog", "fox")
+
+
+def pets(counts: object) -> dc.ConfusionMatrix:
+    return dc.ConfusionMatrix.from_counts(counts, labels=PETS)
+
+
+def many(n_classes: int = 100_000) -> dc.ConfusionMatrix:
+    rng = np.random.default_rng(0)
+    y_true = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 50_000)])
+    y_pred = np.where(rng.random(y_true.size) < 0.2, (y_true + 1) % n_classes, y_true)
+    return dc.ConfusionMatrix.from_predictions(y_true, y_pred)
+
+
+def test_default_epsilon_is_one_sample_a_row_for_bi_and_nothing_for_the_rest() -> None:
+    cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
+    assert cm.normalize("bi").epsilon == pytest.approx(1 / 3)
+    for method in ("row", "col", "all"):
+        assert cm.normalize(method).epsilon == 0.0
+
+
+def test_aliases_are_scikit_learns() -> None:
+    cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
+    assert cm.normalize("true").method == "row"
+    assert cm.normalize("pred").method == "col"
+
+
+@pytest.mark.parametrize(("method", "axis"), [("row", 1), ("col", 0)])
+def test_undefined_cells_are_nan_and_named(method: str, axis: int) -> None:
+    counts = np.array([[5.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
+    cm = pets(counts if axis == 1 else counts.T)
+    with pytest.warns(dc.UndefinedCellsWarning, match="'dog' never occurs"):
+        n = cm.normalize(method)
+    lines = n.matrix if axis == 1 else n.matrix.T
+    assert np.isnan(lines[1]).all()
+    assert np.isfinite(lines[[0, 2]]).all()
+
+
+def test_an_empty_class_is_named_when_it_makes_bi_impossible() -> None:
+    cm = pets([[5, 1, 2], [0, 0, 0], [1, 0, 3]])
+    with pytest.raises(dc.NotScalableError, match="no sample has the true class 'dog'"):
+        cm.normalize("bi", epsilon=0.0)
+    never_predicted = pets([[5, 0, 2], [3, 0, 1], [1, 0, 3]])
+    with pytest.raises(dc.NotScalableError, match="no sample is predicted as 'dog'"):
+        never_predicted.normalize("bi", epsilon=0.0)
+    assert cm.normalize("bi").scaling.converged
+
+
+def test_cells_that_vanish_are_named_and_their_weights_are_zero() -> None:
+    cm = pets([[5, 1, 0], [0, 4, 0], [0, 0, 3]])
+    with pytest.raises(dc.NotScalableError, match="'cat' as 'dog'") as caught:
+        cm.normalize("bi", epsilon=0.0)
+    assert caught.value.solution.vanishing.tolist() == [[0, 1]]
+    n = cm.normalize("bi", epsilon=0.0, throw=False)
+    assert n.cell("cat", "dog").value == 0.0
+    np.testing.assert_allclose(n.weights(["cat", "cat"], ["dog", "cat"]), [0.0, 0.2])
+
+
+def test_classes_that_block_each_other_are_named() -> None:
+    cm = pets([[5, 0, 0], [4, 0, 0], [1, 2, 3]])
+    with pytest.raises(dc.NotScalableError, match="'cat', 'dog'.*only ever predicted as 1 classes"):
+        cm.normalize("bi", epsilon=0.0)
+
+
+def test_cell_row_column_and_top_agree_with_the_matrix() -> None:
+    cm = pets([[50, 10, 1], [3, 40, 7], [2, 0, 30]])
+    for method in ("row", "col", "all", "bi"):
+        n = cm.normalize(method)
+        np.testing.assert_allclose(n.row("dog"), n.matrix[1])
+        np.testing.assert_allclose(n.column("fox"), n.matrix[:, 2])
+        cell = n.cell("cat", "dog")
+        assert (cell.true, cell.pred, cell.count) == ("cat", "dog", 10.0)
+        assert cell.value == pytest.approx(n.matrix[0, 1])
+        best = n.top(1, diagonal=True)[0]
+        assert best.value == pytest.approx(n.matrix.max())
+        off = n.matrix - np.diag(np.diag(n.matrix))
+        assert n.top(1)[0].value == pytest.approx(off.max())
+
+
+def test_a_hundred_thousand_classes_give_single_cells_but_no_dense_matrix() -> None:
+    n = many().normalize("bi")
+    assert n.scaling is not None
+    assert n.scaling.converged
+    assert n.row(7).sum() == pytest.approx(1.0)
+    assert n.column(7).sum() == pytest.approx(1.0)
+    assert n.top(3)[0].value >= n.top(3)[2].value > 0
+    with pytest.raises(dc.InputError, match=r"100,000x100,000, and take 74\.5 GiB"):
+        _ = n.matrix
+
+
+def test_many_classes_stay_sparse_where_epsilon_is_zero() -> None:
+    cm = many(5_000)
+    for method in ("row", "all"):
+        matrix = cm.normalize(method).matrix
+        assert sparse.issparse(matrix)
+        assert matrix.nnz == cm.counts.nnz
+
+
+def test_weights_need_known_classes_and_equal_lengths() -> None:
+    n = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi")
+    with pytest.raises(dc.InputError, match="owl"):
+        n.weights(["owl"], ["cat"])
+    with pytest.raises(dc.InputError, match="same samples, got 2 and 1"):
+        n.weights(["cat", "dog"], ["cat"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "both"}, '`method` must be "row"'),
+        ({"method": "bi", "epsilon": -0.1}, "`epsilon` must be a finite number of at least 0"),
+        ({"method": "row", "epsilon": float("nan")}, "`epsilon` must be a finite number"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(dc.InputError, match=words):
+        dc.normalize([[1, 2], [3, 4]], **options)  # type: ignore[arg-type]
+
+
+def test_a_matrix_of_zeros_cannot_be_normalized() -> None:
+    for method in ("all", "bi"):
+        with pytest.raises(dc.InputError, match="positive cell"):
+            dc.normalize(np.zeros((3, 3)), method, epsilon=0.0)
+
+
+def test_top_needs_a_positive_number() -> None:
+    with pytest.raises(dc.InputError, match="`k` must be at least 1"):
+        dc.normalize([[1, 2], [3, 4]]).top(0)
+
+
+def test_to_pandas_names_both_axes() -> None:
+    frame = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi").to_pandas()
+    assert (frame.index.name, frame.columns.name) == ("true", "predicted")
+    np.testing.assert_allclose(frame.sum(axis=1), 1.0)
+
+
+def test_repr_says_the_essentials() -> None:
+    assert "converged" in repr(pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi"))
+
+
+class TestAgreement:
+    def test_takes_matrices_confusion_matrices_and_normalized(self) -> None:
+        cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
+        n = cm.normalize("all")
+        assert dc.overlap(cm, n) == pytest.approx(1.0)
+        assert dc.overlap(cm.counts, n) == pytest.approx(1.0)
+
+    def test_classes_are_matched_by_name(self) -> None:
+        cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
+        assert dc.overlap(cm, cm.reorder(["fox", "cat", "dog"])) == pytest.approx(1.0)
+
+    def test_different_classes_are_refused(self) -> None:
+        a = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "dog"])
+        b = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "owl"])
+        with pytest.raises(dc.InputError, match=r"same classes, but \['dog'\]"):
+            dc.overlap(a, b)
+
+    def test_kl_is_infinite_where_the_second_has_no_mass(self) -> None:
+        assert dc.kl_divergence([[1, 1], [1, 1]], [[1, 0], [1, 1]]) == np.inf
+
+    @pytest.mark.parametrize(
+        ("a", "b", "words"),
+        [
+            ([[1, 2]], [[1], [2]], "same shape"),
+            ([[1, np.nan]], [[1, 2]], "the first matrix has NaN"),
+            ([[1, 2]], [[0, 0]], "the second matrix has none"),
+            ([[1, -2]], [[1, 2]], "must not be negative"),
+            ([1, 2], [1, 2], "two axes"),
+        ],
+    )
+    def test_bad_matrices_are_refused(self, a: object, b: object, words: str) -> None:
+        with pytest.raises(dc.InputError, match=words):
+            dc.overlap(a, b)

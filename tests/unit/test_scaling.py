@@ -1,0 +1,230 @@
+"""Hard matrices, zeros, statuses and bad input of `scale`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+
+import deconfuse as dc
+from deconfuse.scaling import ScalingStatus
+
+Array = NDArray[np.float64]
+
+
+def classifier(n_classes: int, accuracy: float, n_samples: int, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    confusion = rng.dirichlet(np.full(n_classes - 1, 0.3), size=n_classes) * (1 - accuracy)
+    joint = np.full((n_classes, n_classes), accuracy)
+    joint[~np.eye(n_classes, dtype=bool)] = confusion.ravel()
+    joint *= rng.dirichlet(np.ones(n_classes))[:, None]
+    return rng.multinomial(n_samples, joint.ravel()).reshape(n_classes, -1).astype(float)
+
+
+def blocks(sizes: list[tuple[int, int]], link: float, seed: int = 0) -> Array:
+    """A block matrix with weak links everywhere else, its rows and columns shuffled."""
+    rng = np.random.default_rng(seed)
+    size = sum(rows for rows, _ in sizes)
+    matrix = np.full((size, size), link)
+    i = j = 0
+    for rows, columns in sizes:
+        matrix[i : i + rows, j : j + columns] += rng.uniform(0.5, 1.5, (rows, columns))
+        i, j = i + rows, j + columns
+    return matrix[rng.permutation(size)][:, rng.permutation(size)]
+
+
+HARD = {
+    "accurate": (classifier(10, 0.9999, 10_000), 1e-6),
+    "accurate, many classes": (classifier(100, 0.97, 50_000), 1e-9),
+    "counts from 1 to 1e9": (10 ** np.random.default_rng(1).uniform(0, 9, (20, 20)), 0.0),
+    "square blocks": (blocks([(5, 5), (5, 5)], 1e-12), 0.0),
+    "blocks that must exchange mass": (blocks([(4, 6), (6, 4)], 1e-12), 0.0),
+    "three uneven blocks": (blocks([(3, 5), (5, 4), (4, 3)], 1e-30), 0.0),
+    "hardly linked blocks": (blocks([(3, 5), (5, 4), (4, 3)], 1e-100), 0.0),
+    "almost triangular": (np.triu(np.ones((30, 30))) + 1e-20, 0.0),
+    "large, by conjugate gradients": (classifier(400, 0.9, 100_000), 1e-3),
+    "large and accurate": (classifier(400, 0.99, 100_000), 1e-6),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_matrices_reach_the_tolerance(name: str) -> None:
+    matrix, epsilon = HARD[name]
+    s = dc.scale(matrix, epsilon=epsilon)
+    assert s.residual <= 1e-10
+    measured = np.abs(s.matrix.sum(0) - 1).sum() + np.abs(s.matrix.sum(1) - 1).sum()
+    assert measured <= 1.01e-10
+
+
+@pytest.mark.parametrize("size", [10, 100])
+def test_factors_may_spread_over_three_hundred_decades(size: int) -> None:
+    rng = np.random.default_rng(4)
+    kernel = rng.uniform(0.1, 1.0, (size, size))
+    rows, columns = (10 ** rng.uniform(-150, 150, size) for _ in range(2))
+    s = dc.scale(rows[:, None] * kernel * columns)
+    assert s.residual <= 1e-10
+    np.testing.assert_allclose(s.matrix, dc.scale(kernel).matrix, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [300, 3000])
+def test_a_sparse_matrix_is_scaled_without_writing_epsilon_out(n_classes: int) -> None:
+    rng = np.random.default_rng(6)
+    y_true = rng.integers(0, n_classes, 20_000)
+    shift = rng.integers(1, 4, 20_000) * (rng.random(20_000) < 0.1)
+    pairs = (np.ones(20_000), (y_true, (y_true + shift) % n_classes))
+    counts = sparse.csr_array(sparse.coo_array(pairs, shape=(n_classes, n_classes)))
+    s = dc.scale(counts, epsilon=1e-5)
+    assert s.converged
+    assert s.problem.matrix.nnz == counts.nnz
+    np.testing.assert_allclose(s.matrix.sum(axis=0), 1.0, atol=1e-9)
+
+
+def test_a_wide_sparse_matrix_is_scaled_in_logarithms() -> None:
+    rng = np.random.default_rng(8)
+    kernel = rng.uniform(0.1, 1.0, (40, 40))
+    rows, columns = (10 ** rng.uniform(-120, 120, 40) for _ in range(2))
+    s = dc.scale(sparse.csr_array(rows[:, None] * kernel * columns))
+    np.testing.assert_allclose(s.matrix.toarray(), dc.scale(kernel).matrix, rtol=1e-8)
+
+
+def test_epsilon_zero_and_total_support() -> None:
+    s = dc.scale([[2.0, 0.0], [0.0, 5.0]])
+    assert s.status is ScalingStatus.CONVERGED
+    np.testing.assert_allclose(s.matrix, np.eye(2))
+
+
+def test_only_in_the_limit_names_the_cells_and_gives_the_limit() -> None:
+    s = dc.scale([[5.0, 1.0], [0.0, 5.0]], throw=False)
+    assert s.status is ScalingStatus.LIMIT_ONLY
+    assert s.vanishing.tolist() == [[0, 1]]
+    np.testing.assert_allclose(s.matrix, np.eye(2))
+    with pytest.raises(dc.NotScalableError, match=r"only in the limit.*\(0, 1\)") as caught:
+        dc.scale([[5.0, 1.0], [0.0, 5.0]])
+    assert caught.value.solution.vanishing.tolist() == [[0, 1]]
+
+
+def test_sweeps_that_crawl_to_a_limit_are_not_called_converged() -> None:
+    """The change between two steps is tiny here while the margins are still off by 5e-5."""
+    s = dc.scale([[5.0, 1.0], [0.0, 5.0]], solver="ipf", max_iterations=20_000, throw=False)
+    assert s.status is ScalingStatus.LIMIT_ONLY
+    assert 1e-5 < s.residual < 1e-3
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_an_empty_row_or_column_is_named(convert: object) -> None:
+    matrix = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [4.0, 5.0, 6.0]])
+    for flipped, words in ((matrix, "Empty rows: 1"), (matrix.T, "Empty columns: 1")):
+        s = dc.scale(convert(flipped), throw=False)  # type: ignore[operator]
+        assert s.status is ScalingStatus.INFEASIBLE
+        assert words in s.explain()
+
+
+def test_no_support_names_the_rows_and_columns_that_block() -> None:
+    matrix = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    s = dc.scale(matrix, throw=False)
+    assert s.status is ScalingStatus.INFEASIBLE
+    assert s.blocking_rows.tolist() == [0, 1]
+    assert s.blocking_columns.tolist() == [0]
+    assert "Rows 0, 1 have entries only in columns 0" in s.explain()
+
+
+def test_general_margins_with_zeros() -> None:
+    matrix = [[1.0, 1.0], [0.0, 1.0]]
+    fits = dc.scale(matrix, rows=[2.0, 1.0], columns=[1.0, 2.0])
+    assert fits.converged
+    limit = dc.scale(matrix, rows=[1.0, 2.0], columns=[1.0, 2.0], throw=False)
+    assert limit.status is ScalingStatus.LIMIT_ONLY
+    assert limit.vanishing.tolist() == [[0, 1]]
+    never = dc.scale(matrix, rows=[1.0, 2.0], columns=[2.0, 1.0], throw=False)
+    assert never.status is ScalingStatus.INFEASIBLE
+
+
+def test_a_large_limit_only_matrix_is_decided_at_sparse_cost() -> None:
+    size = 20_000
+    upper = sparse.csr_array(sparse.diags_array([np.ones(size), np.ones(size - 1)], offsets=[0, 1]))
+    s = dc.scale(upper, throw=False)
+    assert s.status is ScalingStatus.LIMIT_ONLY
+    assert len(s.vanishing) == size - 1
+    assert (s.matrix != sparse.eye_array(size)).nnz == 0
+
+
+def test_running_out_of_iterations_is_said_and_can_be_returned() -> None:
+    matrix = classifier(10, 0.999, 10_000) + 1e-3
+    with pytest.raises(dc.NotScalableError, match="iterations ran out"):
+        dc.scale(matrix, solver="ras", max_iterations=10)
+    s = dc.scale(matrix, solver="ras", max_iterations=10, throw=False)
+    assert s.status is ScalingStatus.MAX_ITERATIONS
+    assert not s.converged
+    assert s.residual > 1e-10
+
+
+def test_leaving_the_floating_point_range_is_said() -> None:
+    rng = np.random.default_rng(2)
+    matrix = rng.uniform(0.5, 1, (5, 5)) * 10.0 ** rng.uniform(-300, 300, 5)[:, None]
+    matrix = matrix * 10.0 ** np.array([5, -5, 5, -5, 0])
+    with np.errstate(all="ignore"):
+        s = dc.scale(np.clip(matrix, 1e-307, 1e307), solver="ras", throw=False)
+    assert s.status in (ScalingStatus.NOT_FINITE, ScalingStatus.CONVERGED)
+    assert s.converged == (s.residual <= s.problem.tolerance)
+
+
+def test_a_stack_reports_each_matrix() -> None:
+    stack = np.array([[[5.0, 1.0], [0.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]]])
+    s = dc.scale(stack, throw=False)
+    assert s.statuses == (ScalingStatus.LIMIT_ONLY, ScalingStatus.CONVERGED)
+    assert s.status is ScalingStatus.LIMIT_ONLY
+    assert "stack concerned: 0" in s.explain()
+
+
+def test_auto_says_what_it_picked() -> None:
+    assert dc.scale(np.ones((4, 4)) + np.eye(4)).solver == "ras"
+    assert dc.scale(classifier(10, 0.99, 10_000), epsilon=1e-3).solver == "newton"
+    assert dc.scale(classifier(400, 0.9, 100_000), epsilon=1e-3).solver == "newton-cg"
+
+
+def test_results_are_read_only() -> None:
+    s = dc.scale([[1.0, 2.0], [3.0, 4.0]])
+    for array in (s.left, s.right, s.matrix, s.log_left):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7.0
+
+
+def test_margins_of_large_total_allow_for_rounding() -> None:
+    s = dc.scale([[1.0, 2.0], [3.0, 4.0]], rows=[1e9, 2e9], columns=[1.5e9, 1.5e9])
+    assert s.problem.tolerance > 1e-10
+    assert s.residual < 1e-5
+
+
+GOOD = [[1.0, 2.0], [3.0, 4.0]]
+BAD_INPUT = {
+    "negative": (([[1.0, -1.0], [1.0, 1.0]],), {}, "must not hold negative cells, got 1"),
+    "nan": (([[1.0, np.nan], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN"),
+    "infinite": (([[1.0, np.inf], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN or infinite"),
+    "text": (([["a", "b"]],), {}, "must hold numbers only"),
+    "one axis": (([1.0, 2.0],), {}, r"two axes.*got shape \(2,\)"),
+    "no cells": ((np.empty((0, 0)),), {}, "at least one row"),
+    "all zero": ((np.zeros((2, 2)),), {}, "must have a positive cell"),
+    "margin not positive": ((GOOD, [1.0, 0.0], [0.5, 0.5]), {}, "`rows` must be positive.*index 1"),
+    "margin nan": ((GOOD, [1.0, np.nan], None), {}, "`rows` must be positive and finite"),
+    "margin length": ((GOOD, [1.0, 1.0, 1.0], None), {}, r"each of the 2 rows, got shape \(3,\)"),
+    "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must be numbers"),
+    "totals differ": ((GOOD, [1.0, 1.0], [1.0, 2.0]), {}, "equal totals.*got 2 and 3"),
+    "epsilon": ((GOOD,), {"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0"),
+    "epsilon nan": ((GOOD,), {"epsilon": np.nan}, "`epsilon` must be a finite number"),
+    "tolerance": ((GOOD,), {"tolerance": 0.0}, "`tolerance` must be a positive number"),
+    "solver": ((GOOD,), {"solver": "magic"}, '`solver` must be one of "auto"'),
+    "iterations": ((GOOD,), {"max_iterations": 0}, "`max_iterations` must be at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_refused_with_its_reason(name: str) -> None:
+    arguments, options, words = BAD_INPUT[name]
+    with pytest.raises(dc.InputError, match=words):
+        dc.scale(*arguments, **options)  # type: ignore[arg-type]
+
+
+def test_one_margin_alone_sets_the_total_of_the_other() -> None:
+    s = dc.scale([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], columns=[1.0, 2.0, 3.0])
+    np.testing.assert_allclose(s.matrix.sum(axis=1), 3.0)
