@@ -1,0 +1,55 @@
+# Two commands do all the set-up on a fresh machine with Python 3.11 or later:
+#   make demo   install the package and open the main job on real data
+#   make test   install everything the tests use and run them
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+EXTRAS = dask,experiments,mlflow,notebook,tensorboard,torch
+CONSTRAINTS = -c constraints.txt
+
+.PHONY: demo test lint types install install-spark docs gallery benchmarks clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/deconfuse demo
+
+test: install
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+install: $(VENV)/test.stamp
+
+install-spark: install
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) -e ".[spark]"
+
+docs: install
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+gallery: install
+	for script in docs/gallery/*.py; do echo "$$script"; $(BIN)/python $$script || exit 1; done
+
+benchmarks: install
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --group bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) -e .
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) -e ".[$(EXTRAS)]" \
+		--group test --group lint --group docs
+	touch $@ $(VENV)/demo.stamp
