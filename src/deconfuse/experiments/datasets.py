@@ -21,6 +21,7 @@ from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
 
 __all__ = [
     "DATA_VARIABLE",
+    "PACKINGS",
     "Dataset",
     "data_folder",
     "find_file",
@@ -31,7 +32,8 @@ __all__ = [
 #: The environment variable that names the data folder.
 DATA_VARIABLE = "DECONFUSE_DATA"
 
-_PACKINGS = ("", ".gz", ".xz")
+#: How a file may be packed, as the end of its name.
+PACKINGS = ("", ".gz", ".xz")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +150,7 @@ def _load(name: str, folder: Path) -> Dataset:
 def find_file(folder: Path, spec: DatasetSpec, file: DataFile) -> Path | None:
     """Return where a file of a dataset is, plain or packed, or None."""
     for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
-        for packing in _PACKINGS:
+        for packing in PACKINGS:
             path = folder / place / (file.name + packing)
             if path.is_file():
                 return path

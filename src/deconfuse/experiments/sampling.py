@@ -61,7 +61,7 @@ def dirichlet_sizes(
     Examples
     --------
     >>> dirichlet_sizes(np.full(4, 1000), 0.3, np.random.default_rng(0), "relative")
-    array([ 209,  307, 1000,  203])
+    array([ 515,  200, 1000,  468])
     """
     share = rng.dirichlet(np.full(len(sizes), alpha))
     if sampling == "relative":

@@ -21,8 +21,8 @@ from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig, Sampling
 from deconfuse.experiments.datasets import load_dataset
 from deconfuse.experiments.measuring import measure
-from deconfuse.experiments.protocol import train_run
 from deconfuse.experiments.records import Record, read_record, record_path, write_record
+from deconfuse.experiments.runs import train_run
 
 __all__ = [
     "Crew",

@@ -1,0 +1,267 @@
+"""The commands ``deconfuse data`` and ``deconfuse reproduce``; they parse, call and print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from deconfuse.errors import DeconfuseError, InputError
+from deconfuse.experiments import preparation
+from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
+from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig
+from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
+from deconfuse.experiments.records import Record
+
+__all__ = ["app", "data_app", "main", "reproduce"]
+
+data_app = typer.Typer(
+    help="Get and check the paper's four datasets.", no_args_is_help=True, add_completion=False
+)
+app = typer.Typer(help="The paper's datasets and experiments.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+_out = Console()
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help=f"The data folder. Default: ${DATA_VARIABLE}, else the cache."),
+]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(help=f"Which: {', '.join(CATALOGUE)}. Default: all.")
+]
+
+
+@data_app.command()
+def prepare(
+    names: NamesArgument = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take the files from this folder or archive instead."),
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Bring datasets into the data folder: download them, or take them from local files.
+
+    Every file is checked by its sha256 before it is used. An interrupted download goes on where
+    it was.
+
+    Examples:
+
+      deconfuse data prepare mnist fashion-mnist
+
+      deconfuse data prepare stl10 --from ~/Downloads/stl10_binary.tar.gz
+    """
+    folder = data_folder(data)
+    for spec in [dataset_spec(name) for name in names or DATASETS]:
+        if preparation.is_complete(folder, spec):
+            _out.print(f"{spec.title}: already there, and checked.")
+            continue
+        if source is not None:
+            preparation.take_from(source, folder, spec)
+        else:
+            with Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=_out,
+            ) as bar:
+                task = bar.add_task(spec.title, total=None)
+                preparation.download(
+                    folder,
+                    spec,
+                    lambda have, size, bar=bar, task=task: bar.update(  # type: ignore[misc]
+                        task, completed=have, total=size
+                    ),
+                )
+        _out.print(f"{spec.title}: ready in {folder / spec.name}")
+
+
+@data_app.command()
+def verify(names: NamesArgument = None, data: DataOption = None) -> None:
+    """Check every file of the datasets, and say what is missing or wrong.
+
+    The exit code is 1 when a dataset cannot be used.
+    """
+    folder = data_folder(data)
+    table = Table("dataset", "file", "state", title=f"Data folder: {folder}")
+    is_fine = True
+    for spec in [dataset_spec(name) for name in names or DATASETS]:
+        for report in preparation.verify(folder, spec):
+            state = report.state if report.state != "wrong" else f"wrong: {report.problem}"
+            is_fine &= report.state == "ok"
+            name = report.file.name if report.path is None else report.path.name
+            table.add_row(spec.title, name, state)
+    _out.print(table)
+    if not is_fine:
+        _out.print("Run `deconfuse data prepare` to get what is missing.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def reproduce(
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Repeat for several: {', '.join(DATASETS)}. Default: all."),
+    ] = None,
+    alpha: Annotated[
+        list[float] | None,
+        typer.Option(help=f"Repeat for several: {', '.join(f'{a:g}' for a in ALPHAS)}."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.")] = 30,
+    experiment: Annotated[
+        int | None, typer.Option(help="1 or 2. Default: both. 2 needs no balanced models.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes, each with its share of threads. Default: 1.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of each process.")] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+    ] = None,
+    sampling: Annotated[
+        str, typer.Option(help="relative, or budget: the other reading of the sampling rule.")
+    ] = "relative",
+    results: Annotated[
+        Path, typer.Option(help="Where records, tables, figures and the text are.")
+    ] = Path("results"),
+    data: DataOption = None,
+    keep_arrays: Annotated[
+        bool, typer.Option(help="Keep scores and embeddings of every run in the data folder.")
+    ] = True,
+    only_report: Annotated[
+        bool, typer.Option("--only-report", help="Train nothing; write text, tables and figures.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments, and say which of its claims hold.
+
+    A run that has its record is skipped, so a sweep can be stopped and started at will.
+
+    Examples:
+
+      deconfuse reproduce --dataset mnist --seeds 3
+
+      deconfuse reproduce --workers 8
+
+      deconfuse reproduce --dask tcp://scheduler:8786
+    """
+    from deconfuse.experiments.reproduction import write_results
+
+    if not only_report:
+        configs = _plan(dataset, alpha, seeds, experiment, sampling)
+        _sweep(configs, results, data_folder(data), (workers, threads, dask), keep_arrays)
+    written = write_results(results, results / "records")
+    _print_verdicts(results)
+    _out.print(f"Wrote {len(written)} files; read {results / 'REPRODUCTION.md'}.")
+
+
+def _plan(
+    dataset: list[str] | None,
+    alpha: list[float] | None,
+    seeds: int,
+    experiment: int | None,
+    sampling: str,
+) -> list[RunConfig]:
+    from deconfuse.experiments.sweep import plan_runs
+
+    names = [dataset_spec(name).name for name in dataset or DATASETS]
+    for level in alpha or ():
+        if level not in ALPHAS:
+            known = ", ".join(f"{a:g}" for a in ALPHAS)
+            raise InputError(f"`--alpha` must be one of {known}, got {level:g}.")
+    if seeds < 1:
+        raise InputError(f"`--seeds` must be at least 1, got {seeds}.")
+    if experiment not in (None, 1, 2):
+        raise InputError(f"`--experiment` must be 1 or 2, got {experiment}.")
+    if sampling not in ("relative", "budget"):
+        raise InputError(f"`--sampling` must be relative or budget, got {sampling!r}.")
+    configs = plan_runs(names, alpha or ALPHAS, range(seeds), sampling)  # type: ignore[arg-type]
+    return [config for config in configs if experiment != 2 or not config.is_balanced]
+
+
+def _sweep(
+    configs: list[RunConfig],
+    results: Path,
+    data: Path,
+    crew: tuple[int | None, int | None, str | None],
+    keep_arrays: bool,
+) -> None:
+    from deconfuse.experiments.sweep import (
+        Places,
+        dask_crew,
+        expected_cost,
+        local_crew,
+        run_sweep,
+    )
+
+    workers, threads, address = crew
+    if address is not None and workers is not None:
+        raise InputError("Only one of `--workers` and `--dask` can be given, got both.")
+    places = Places(results / "records", data, data / "cache" if keep_arrays else None)
+    open_crew = dask_crew(address) if address else local_crew(workers or 1, threads)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[runs]} runs"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=_out,
+    ) as bar:
+        total = sum(expected_cost(config) for config in configs)
+        task = bar.add_task("Training", total=total, runs=f"0/{len(configs)}")
+        done: list[RunConfig] = []
+
+        def on_done(config: RunConfig, record: Record) -> None:
+            done.append(config)
+            bar.update(task, advance=expected_cost(config), runs=f"{len(done)}/{len(configs)}")
+            if not _out.is_terminal:
+                _out.print(
+                    f"{len(done)}/{len(configs)} {config.title}: balanced accuracy "
+                    f"{100 * record.balanced_accuracy:.1f} % after {record.epochs} epochs"
+                )
+
+        run_sweep(configs, places, open_crew, on_done=on_done)
+
+
+def _print_verdicts(results: Path) -> None:
+    from deconfuse.experiments.analysis import score_records
+    from deconfuse.experiments.claims import paper_claims
+    from deconfuse.experiments.records import read_records
+    from deconfuse.experiments.text import dataset_title
+
+    table = Table("claim of the paper", "verdict", show_lines=True)
+    for claim in paper_claims(score_records(read_records(results / "records")), dataset_title):
+        table.add_row(claim.title, claim.verdict)
+    _out.print(table)
+
+
+def main() -> None:
+    """Run the commands; errors are told in a line or two."""
+    try:
+        app()
+    except DeconfuseError as error:
+        Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    # Spawned workers import this module again; they must not start it.
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    main()

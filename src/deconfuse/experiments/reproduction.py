@@ -1,0 +1,189 @@
+"""From records to the published results: the text with its verdicts, the tables, the figures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deconfuse._files import write_bytes, write_text
+from deconfuse.errors import InputError
+from deconfuse.experiments import causes, extensions
+from deconfuse.experiments.analysis import Scores, score_records, to_csv
+from deconfuse.experiments.claims import Claim, paper_claims
+from deconfuse.experiments.config import DATASETS
+from deconfuse.experiments.figures import draw_curves, draw_effects, draw_instance
+from deconfuse.experiments.records import Record, read_records
+from deconfuse.experiments.text import MARKS, claim_table, dataset_title, markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["describe_runs", "write_results"]
+
+_CAPTIONS = {
+    "effects.png": "The paper's Figure 1: what each cause does to a confusion matrix.",
+    "overlap.png": "The paper's Figure 3: Overlap of each normalization with three targets. "
+    "Points are means over seeds, bars 95 % bootstrap intervals.",
+    "overlap-other-targets.png": "The appendix's curves: the targets GCM all and GCM col.",
+    "kl.png": "The appendix's curves: KL divergence from the balanced matrix; lower is closer.",
+    "off-diagonal.png": "Not in the paper: Overlap of the off-diagonal parts, with M1 and with "
+    "bi(M1).",
+    "instance.png": "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3.",
+}
+
+
+def write_results(folder: Path, records_folder: Path) -> list[Path]:
+    """Write text, tables and figures from the records, each file whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``REPRODUCTION.md``, ``tables/`` and ``figures/`` go.
+    records_folder : Path
+        Where the records are.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    records = _in_order(read_records(records_folder))
+    if not any(not record.config.is_balanced for record in records):
+        raise InputError(
+            f"There must be records of runs in {records_folder}, but there are none.",
+            hint="run `deconfuse reproduce` first.",
+        )
+    scores = score_records(records)
+    figures = _draw_all(scores, records)
+    claims = paper_claims(scores, dataset_title)
+    past = extensions.sections(records, scores, folder)
+    text = _write_text(records, claims, list(figures), [causes.section(records), *past])
+    written = []
+    for name in ("tables", "figures"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        stream = io.BytesIO()
+        # Without the library's version in the file, equal records give equal bytes.
+        figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
+        write_bytes(folder / "figures" / name, stream.getvalue())
+        written.append(folder / "figures" / name)
+    write_text(folder / "tables" / "scores.csv", to_csv(scores))
+    write_text(folder / "REPRODUCTION.md", text)
+    return [*written, folder / "tables" / "scores.csv", folder / "REPRODUCTION.md"]
+
+
+def _in_order(records: Sequence[Record]) -> list[Record]:
+    places = {name: place for place, name in enumerate(DATASETS)}
+    return sorted(records, key=lambda record: places.get(record.config.dataset, len(places)))
+
+
+def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
+    def curves(*targets: tuple[str, str, str]) -> Figure:
+        return draw_curves(scores, targets, dataset_title)
+
+    figures = {"effects.png": draw_effects()}
+    if any(question.target == "balanced" for question in scores.questions()):
+        figures["overlap.png"] = curves(
+            ("balanced", "overlap", "Overlap with M1 (%)"),
+            ("gcm row", "overlap", "Overlap with GCM row (%)"),
+            ("gcm bi", "overlap", "Overlap with GCM bi (%)"),
+        )
+        figures["overlap-other-targets.png"] = curves(
+            ("gcm all", "overlap", "Overlap with GCM all (%)"),
+            ("gcm col", "overlap", "Overlap with GCM col (%)"),
+        )
+        figures["kl.png"] = curves(("balanced", "kl", "KL divergence (× 100)"))
+        figures["off-diagonal.png"] = curves(
+            ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
+            ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+        )
+    by_key = {record.config.key: record for record in records}
+    for record in records:
+        config = record.config
+        if (config.dataset, config.seed, config.alpha) == ("fashion-mnist", 0, 0.3):
+            balanced = by_key.get(config.balanced.key)
+            if balanced is not None and config.sampling == "relative":
+                figures["instance.png"] = draw_instance(balanced, record)
+    return figures
+
+
+def _write_text(
+    records: Sequence[Record], claims: Sequence[Claim], figures: Sequence[str], rest: Sequence[str]
+) -> str:
+    summary = markdown_table(
+        ["claim of the paper", "verdict"], [[c.title, f"**{c.verdict}**"] for c in claims]
+    )
+    marks = ", ".join(f"{mark} {support.value}" for support, mark in MARKS.items())
+    parts = [
+        "# What became of the paper's claims",
+        "This text, the tables and the figures are computed from the records in `records/` by "
+        "`deconfuse reproduce --only-report`; nothing in them is typed by hand.",
+        "## What was run",
+        describe_runs(records),
+        "## Verdicts",
+        summary,
+        "A claim *holds* when the 95 % bootstrap interval over seeds is on its side of zero in "
+        "every cell of its table, *in part* when it is in half of them or more, and otherwise "
+        f"*does not hold*. Marks: {marks}. With few seeds (n below about ten) an interval is "
+        "itself uncertain.",
+    ]
+    for number, claim in enumerate(claims, 1):
+        parts += [f"### {number}. {claim.title}", claim_table(claim)]
+    parts += ["## Figures"]
+    for name in figures:
+        parts += [f"![{_CAPTIONS[name]}](figures/{name})", f"*{_CAPTIONS[name]}*"]
+    return "\n\n".join([*parts, *(part for part in rest if part)]) + "\n"
+
+
+def describe_runs(records: Sequence[Record]) -> str:
+    """Return a table of what there is: seeds, epochs, accuracies, time."""
+    rows = []
+    for dataset in dict.fromkeys(record.config.dataset for record in records):
+        mine = [r for r in records if r.config.dataset == dataset]
+        model_1 = [r for r in mine if r.config.is_balanced]
+        model_2 = [r for r in mine if r.config.sampling == "relative"]
+        other = [r for r in mine if r.config.sampling == "budget"]
+        levels: dict[float, int] = {}
+        for record in model_2:
+            levels[record.config.alpha or 0.0] = levels.get(record.config.alpha or 0.0, 0) + 1
+        rows.append(
+            [
+                dataset_title(dataset),
+                str(len(model_1)),
+                ", ".join(f"{n} at {alpha:g}" for alpha, n in sorted(levels.items(), reverse=True)),
+                str(len(other)),
+                _mean_epochs(model_1) + " / " + _mean_epochs(model_2),
+                _mean_accuracy(model_1) + " / " + _mean_accuracy(model_2),
+                f"{sum(record.seconds for record in mine) / 3600:.2f}",
+            ]
+        )
+    head = [
+        "dataset",
+        "balanced models",
+        "runs by α",
+        "runs of the other sampling",
+        "mean epochs (M1 / M2)",
+        "balanced test accuracy (M1 / M2)",
+        "training, hours",
+    ]
+    versions = sorted(
+        {
+            f"torch {r.versions.get('torch', '?')} on {r.versions.get('device', '?')}"
+            for r in records
+        }
+    )
+    return markdown_table(head, rows) + f"\n\nMade with {'; '.join(versions)}."
+
+
+def _mean_epochs(records: Iterable[Record]) -> str:
+    values = [record.epochs for record in records]
+    return f"{np.mean(values):.1f}" if values else "–"
+
+
+def _mean_accuracy(records: Iterable[Record]) -> str:
+    values = [record.balanced_accuracy for record in records]
+    return f"{100 * np.mean(values):.1f} %" if values else "–"
