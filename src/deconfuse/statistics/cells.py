@@ -45,7 +45,7 @@ class Cells:
     -----
     For a Poisson count :math:`m` and the prior density :math:`\lambda^{\varepsilon - 1}` of its
     mean, the posterior is a gamma distribution with mean and variance :math:`m + \varepsilon`. So
-    epsilon enters the variance as it enters the value: a cell without samples is uncertain, not exact.
+    epsilon enters the variance as it enters the value: a cell without samples is not exact.
     For weighted samples the variance of a count is the sum of the squared weights.
     """
 
