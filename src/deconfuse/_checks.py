@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
@@ -95,7 +96,9 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
             hint='put the names in a list, as in ["cat", "dog"].',
         )
     if getattr(values, "ndim", 1) != 1:
-        raise InputError(f"`{name}` must be one-dimensional, got {getattr(values, 'ndim', 0)} axes.")
+        raise InputError(
+            f"`{name}` must be one-dimensional, got {getattr(values, 'ndim', 0)} axes."
+        )
     names = tuple(as_label(value, name=name) for value in values)
     if not names:
         raise InputError(f"`{name}` must name at least one class, got none.")
@@ -107,11 +110,9 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
             hint="turn all names into strings, or all into whole numbers.",
         )
     if len(set(names)) < len(names):
-        seen: set[Label] = set()
-        # set.add returns None, so this keeps the names met for the second time.
-        repeated = [value for value in names if value in seen or seen.add(value)]
+        repeated = [value for value, times in Counter(names).items() if times > 1]
         raise InputError(
-            f"`{name}` must be distinct, got {show(dict.fromkeys(repeated))} more than once.",
+            f"`{name}` must be distinct, got {show(repeated)} more than once.",
             hint="to join several classes into one, use `merge_classes`.",
         )
     return names
@@ -134,7 +135,7 @@ def as_count_matrix(counts: object, *, name: str = "counts") -> CountMatrix:
         raise InputError(
             f"`{name}` must be square, with true classes on rows and predicted classes on columns,"
             f" got shape {tuple(int(size) for size in shape)}.",
-            hint="give every class a row and a column, also if it was never seen or never predicted.",
+            hint="give every class a row and a column, also one never seen or never predicted.",
         )
     if shape[0] == 0:
         raise InputError(f"`{name}` must have at least one class, got an empty matrix.")
@@ -199,10 +200,11 @@ def _check_total(values: npt.NDArray[Any], *, name: str) -> None:
             total = values.sum()
         if not np.isfinite(total):
             raise InputError(f"`{name}` must have a finite total, got {total}.")
-    # The float sum is off by a relative 1e-16 at most, far less than this margin.
-    elif values.sum(dtype=np.float64) > _INT64_MAX * (1 - 1e-6):
-        if sum(values.ravel().tolist()) > _INT64_MAX:
-            raise InputError(_too_large(name), hint="give the counts as floats.")
+        return
+    # The float sum is far closer than this margin; where it is near the limit, add exactly.
+    is_near = values.sum(dtype=np.float64) > _INT64_MAX * (1 - 1e-6)
+    if is_near and sum(values.ravel().tolist()) > _INT64_MAX:
+        raise InputError(_too_large(name), hint="give the counts as floats.")
 
 
 def _too_large(name: str) -> str:

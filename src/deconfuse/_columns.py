@@ -137,9 +137,7 @@ def open_weights(values: object, *, name: str) -> WeightColumn:
     return WeightColumn(name, size, read)
 
 
-def _open(
-    values: Any, *, name: str, hint: str | None
-) -> tuple[int, Callable[[int, int], Any]]:
+def _open(values: Any, *, name: str, hint: str | None) -> tuple[int, Callable[[int, int], Any]]:
     values = _unwrapped(values)
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
@@ -168,7 +166,9 @@ def _unwrapped(values: Any) -> Any:
     """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(object), None) if np.ma.is_masked(values) else values.data
-    if _is_from(values, "pandas", "Index") or _is_from(values, "pandas.api.extensions", "ExtensionArray"):
+    if _is_from(values, "pandas", "Index") or _is_from(
+        values, "pandas.api.extensions", "ExtensionArray"
+    ):
         return sys.modules["pandas"].Series(values)
     if _is_from(values, "pyarrow", "Array"):
         return sys.modules["pyarrow"].chunked_array([values])
@@ -239,9 +239,7 @@ def _coded_by_polars(series: Any) -> _Coded:
     return _Coded(codes.to_numpy(), values.to_list())
 
 
-def _encode(
-    values: Any, vocabulary: Vocabulary, name: str
-) -> tuple[LabelKind, npt.NDArray[Any]]:
+def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, npt.NDArray[Any]]:
     """Return the kind of a piece of a column, and its whole numbers or its codes."""
     if isinstance(values, _Coded):
         return _encode_coded(values, vocabulary, name)
@@ -311,9 +309,7 @@ def _encode_list(
     return kind, vocabulary.codes(labels)
 
 
-def _integers(
-    values: list[Any], kind: LabelKind, name: str
-) -> tuple[LabelKind, npt.NDArray[Any]]:
+def _integers(values: list[Any], kind: LabelKind, name: str) -> tuple[LabelKind, npt.NDArray[Any]]:
     try:
         return kind, np.array(values, dtype=np.int64)
     except OverflowError:

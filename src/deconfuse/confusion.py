@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,11 @@ from deconfuse._checks import (
     CountMatrix,
     Label,
     as_count_matrix,
-    as_label,
     class_names,
     kind_of,
-    show,
 )
+from deconfuse._classes import coarser, reordered, union
+from deconfuse._named_counts import named_counts
 from deconfuse._tally import prefers_sparse
 from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
     from deconfuse.adapters.score_columns import Scores
     from deconfuse.normalization import Normalized
+    from deconfuse.storage import FileFormat
 
 __all__ = ["ConfusionMatrix"]
 
 _INT64_MAX = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class ConfusionMatrix:
     """Counts of (true class, predicted class) pairs, with the names of the classes.
 
@@ -79,29 +80,29 @@ class ConfusionMatrix:
 
     counts: CountMatrix
     labels: tuple[Label, ...]
-    variances: CountMatrix | None = None
+    variances: CountMatrix
 
-    def __post_init__(self) -> None:
-        counts = _canonical(as_count_matrix(self.counts))
-        labels = class_names(self.labels)
-        if len(labels) != counts.shape[0]:
+    def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
+        matrix = _settled(as_count_matrix(counts))
+        names = class_names(labels)
+        if len(names) != matrix.shape[0]:
             raise InputError(
-                f"`labels` must have one name per class, got {len(labels):,} names for"
-                f" {counts.shape[0]:,} classes."
+                f"`labels` must have one name per class, got {len(names):,} names for"
+                f" {matrix.shape[0]:,} classes.",
             )
-        variances = counts
-        if self.variances is not None and self.variances is not self.counts:
-            variances = _canonical(as_count_matrix(self.variances, name="variances"))
-            if variances.shape != counts.shape:
+        spread = matrix
+        if variances is not None and variances is not counts:
+            spread = _settled(as_count_matrix(variances, name="variances"))
+            if spread.shape != matrix.shape:
                 raise InputError(
-                    f"`variances` must have the shape of `counts`, got {variances.shape} and"
-                    f" {counts.shape}."
+                    f"`variances` must have the shape of `counts`, got {spread.shape} for"
+                    f" {matrix.shape}.",
                 )
-            if _same(variances, counts):
-                variances = counts
-        object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "variances", variances)
+            if _same(spread, matrix):
+                spread = matrix
+        object.__setattr__(self, "counts", matrix)
+        object.__setattr__(self, "labels", names)
+        object.__setattr__(self, "variances", spread)
 
     @classmethod
     def from_predictions(
@@ -171,17 +172,8 @@ class ConfusionMatrix:
         >>> ConfusionMatrix.from_counts([[5, 1], [0, 4]], labels=["cat", "dog"]).total
         10
         """
-        if hasattr(counts, "columns") and hasattr(counts, "index"):
-            index = class_names(counts.index, name="index of `counts`")
-            columns = class_names(counts.columns, name="columns of `counts`")
-            if set(index) != set(columns):
-                raise InputError("The rows and columns of `counts` must name the same classes.")
-            at = {value: position for position, value in enumerate(columns)}
-            counts = counts.to_numpy()[:, [at[value] for value in index]]
-            frame = cls(counts, index, variances)
-            return frame if labels is None else frame.reorder(labels)
-        matrix = as_count_matrix(counts)
-        return cls(matrix, tuple(range(matrix.shape[0]) if labels is None else labels), variances)
+        matrix, names = named_counts(counts, labels)
+        return cls(matrix, names, variances)
 
     @classmethod
     def from_frame(
@@ -195,9 +187,9 @@ class ConfusionMatrix:
     ) -> ConfusionMatrix:
         """Count two columns of a data frame inside its own engine.
 
-        Takes frames of pandas, Polars (eager and lazy), PyArrow, DuckDB, Dask, PySpark and Ibis; only
-        the distinct pairs leave the engine. With ``scores``, the prediction is the class with the
-        highest score. See `deconfuse.adapters.frames.count_frame` for all of it.
+        Takes frames of pandas, Polars (eager and lazy), PyArrow, DuckDB, Dask, PySpark and Ibis;
+        only the distinct pairs leave the engine. With ``scores``, the prediction is the class
+        with the highest score. See `deconfuse.adapters.frames.count_frame` for all of it.
 
         Examples
         --------
@@ -210,9 +202,7 @@ class ConfusionMatrix:
         """
         from deconfuse.adapters.frames import count_frame
 
-        return count_frame(
-            frame, label=label, prediction=prediction, weight=weight, scores=scores
-        )
+        return count_frame(frame, label=label, prediction=prediction, weight=weight, scores=scores)
 
     @classmethod
     def from_file(
@@ -252,7 +242,7 @@ class ConfusionMatrix:
     @property
     def total(self) -> int | float:
         """Sum of all counts."""
-        return self.counts.sum().item()  # type: ignore[no-any-return]
+        return self.counts.sum().item()
 
     @property
     def label_counts(self) -> npt.NDArray[Any]:
@@ -292,32 +282,24 @@ class ConfusionMatrix:
             return self
         if not isinstance(other, ConfusionMatrix):
             return NotImplemented
-        if kind_of(self.labels[0]) != kind_of(other.labels[0]):
-            raise InputError(
-                f"Merged matrices must name classes by one type, got"
-                f" {show(self.labels, 2)} and {show(other.labels, 2)}.",
-                hint="turn the names of one into those of the other before counting.",
-            )
+        labels = union(self.labels, other.labels)
         total = self.total + other.total
         if isinstance(total, int) and total > _INT64_MAX:
             raise InputError(
                 f"Merged counts must add up to at most 2**63 - 1, got {total:,}"
                 " (integer overflow).",
-                hint="merge float counts: `ConfusionMatrix.from_counts(cm.counts.astype(float), cm.labels)`.",
+                hint="count in floats: `ConfusionMatrix.from_counts(cm.counts * 1.0, cm.labels)`.",
             )
         if not np.isfinite(total):
             raise InputError("Merged counts must have a finite total, got infinity.")
-        labels = _union(self.labels, other.labels)
         place = {value: position for position, value in enumerate(labels)}
         mine = np.array([place[value] for value in self.labels])
         theirs = np.array([place[value] for value in other.labels])
         n_classes = len(labels)
-        counts = _add(
-            moved(self.counts, mine, n_classes), moved(other.counts, theirs, n_classes)
-        )
+        counts = _sum(moved(self.counts, mine, n_classes), moved(other.counts, theirs, n_classes))
         if not self.is_weighted and not other.is_weighted:
             return ConfusionMatrix(counts, labels)
-        variances = _add(
+        variances = _sum(
             moved(self.variances, mine, n_classes), moved(other.variances, theirs, n_classes)
         )
         return ConfusionMatrix(counts, labels, variances)
@@ -339,44 +321,15 @@ class ConfusionMatrix:
         Examples
         --------
         >>> from deconfuse import ConfusionMatrix
-        >>> cm = ConfusionMatrix.from_counts([[4, 1, 0], [2, 5, 1], [0, 0, 7]], ["cat", "dog", "car"])
+        >>> counts = [[4, 1, 0], [2, 5, 1], [0, 0, 7]]
+        >>> cm = ConfusionMatrix.from_counts(counts, ["cat", "dog", "car"])
         >>> cm.merge_classes({"animal": ["cat", "dog"]}).counts
         array([[12,  1],
                [ 0,  7]])
         """
-        if not isinstance(groups, Mapping):
-            raise InputError(
-                "`groups` must map each new name to the classes it joins, got"
-                f" {type(groups).__name__}.",
-                hint='write it as {"animal": ["cat", "dog"]}.',
-            )
-        known = {value: position for position, value in enumerate(self.labels)}
-        group_of: dict[Label, Label] = {}
-        for raw_name, members in groups.items():
-            name = as_label(raw_name, name="groups")
-            for member in class_names(members, name=f"groups[{raw_name!r}]"):
-                if member not in known or kind_of(member) != kind_of(self.labels[0]):
-                    raise InputError(
-                        f"Members of `groups` must be classes of the matrix, got {member!r}.",
-                        hint=f"the classes are {show(self.labels)}.",
-                    )
-                if member in group_of:
-                    raise InputError(
-                        f"A class must be in one group only, got {member!r} in"
-                        f" {group_of[member]!r} and in {name!r}."
-                    )
-                group_of[member] = name
-        staying = set(self.labels) - set(group_of)
-        collisions = [name for name in set(group_of.values()) if name in staying]
-        if collisions:
-            raise InputError(
-                f"A group must not have the name of a class outside it, got {show(collisions)}.",
-                hint="add that class to the group, or name the group otherwise.",
-            )
-        coarse = [group_of.get(value, value) for value in self.labels]
-        names = class_names(dict.fromkeys(coarse), name="groups")
-        place = {value: position for position, value in enumerate(names)}
-        positions = np.array([place[value] for value in coarse])
+        targets, names = coarser(self.labels, groups)
+        place = {name: position for position, name in enumerate(names)}
+        positions = np.array([place[name] for name in targets])
         counts = moved(self.counts, positions, len(names))
         if not self.is_weighted:
             return ConfusionMatrix(counts, names)
@@ -393,20 +346,12 @@ class ConfusionMatrix:
         array([[4, 0],
                [1, 5]])
         """
-        names = class_names(labels)
-        missing = [value for value in self.labels if value not in set(names)]
-        unknown = [value for value in names if value not in set(self.labels)]
-        if missing or unknown or kind_of(names[0]) != kind_of(self.labels[0]):
-            raise InputError(
-                f"`labels` must be the classes of the matrix in another order, got"
-                f" {show(unknown) or 'none'} unknown and {show(missing) or 'none'} missing.",
-            )
-        order = self.index_of(list(names))
+        names = reordered(self.labels, labels)
+        order = positions_of(list(names), self.labels, name="labels")
+        counts = self.counts[order][:, order]
         if not self.is_weighted:
-            return ConfusionMatrix(self.counts[order][:, order], names)
-        return ConfusionMatrix(
-            self.counts[order][:, order], names, self.variances[order][:, order]
-        )
+            return ConfusionMatrix(counts, names)
+        return ConfusionMatrix(counts, names, self.variances[order][:, order])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the counts as a DataFrame with the axes named "true" and "predicted"."""
@@ -415,21 +360,54 @@ class ConfusionMatrix:
         index = pd.Index(self.labels, name="true")
         columns = pd.Index(self.labels, name="predicted")
         if self.is_sparse:
-            return pd.DataFrame.sparse.from_spmatrix(self.counts, index, columns)
+            sparse: Any = pd.DataFrame.sparse
+            return cast("pd.DataFrame", sparse.from_spmatrix(self.counts, index, columns))
         return pd.DataFrame(self.counts, index, columns)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the matrix to a file: JSON, CSV or NPZ, by the suffix of its name."""
+    def save(self, path: str | os.PathLike[str], *, format: FileFormat | None = None) -> None:
+        """Write the matrix to a file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Where to; what was there is replaced once everything is written.
+        format : {"json", "csv", "npz"}, optional
+            By default the suffix of ``path``. All three keep names, types, counts and variances
+            exactly; CSV opens in a spreadsheet, NPZ is smallest.
+
+        Raises
+        ------
+        InputError
+            If the format is unknown.
+        """
         from deconfuse.storage import write_matrix
 
-        write_matrix(self, path)
+        write_matrix(self, path, format=format)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ConfusionMatrix:
-        """Read a matrix that `save` wrote."""
+    def load(
+        cls, path: str | os.PathLike[str], *, format: FileFormat | None = None
+    ) -> ConfusionMatrix:
+        """Read a matrix from a file that `save` wrote, or from a CSV table with class names.
+
+        Parameters
+        ----------
+        path : path
+        format : {"json", "csv", "npz"}, optional
+            By default the suffix of ``path``.
+
+        Returns
+        -------
+        ConfusionMatrix
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, cut short, of another version or no matrix.
+        """
         from deconfuse.storage import read_matrix
 
-        return read_matrix(path)
+        return read_matrix(path, format=format)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfusionMatrix):
@@ -441,6 +419,11 @@ class ConfusionMatrix:
             and _same(self.counts, other.counts)
             and _same(self.variances, other.variances)
         )
+
+    def __reduce__(self) -> tuple[type[ConfusionMatrix], tuple[Any, ...]]:
+        # Through the constructor, so that a copy in another process is read-only again.
+        variances = self.variances if self.is_weighted else None
+        return ConfusionMatrix, (self.counts, self.labels, variances)
 
     def __hash__(self) -> int:
         return hash((kind_of(self.labels[0]), self.labels, self.total))
@@ -455,45 +438,35 @@ class ConfusionMatrix:
         )
 
 
-def _canonical(matrix: CountMatrix) -> CountMatrix:
-    """Return the matrix, dense or sparse as its size asks for, read-only."""
-    if sp.issparse(matrix):
-        if prefers_sparse(matrix.shape[0], matrix.nnz):
-            for part in (matrix.data, matrix.indices, matrix.indptr):
-                part.flags.writeable = False
-            return matrix
-        matrix = np.asarray(matrix.toarray())
-    elif prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
-        return _canonical(sp.csr_array(matrix))
-    matrix.flags.writeable = False
+def _settled(matrix: CountMatrix) -> CountMatrix:
+    """Return the matrix read-only, dense or sparse as its size asks for."""
+    if isinstance(matrix, np.ndarray):
+        if prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
+            return _settled(sp.csr_array(matrix))
+        matrix.flags.writeable = False
+        return matrix
+    if not prefers_sparse(matrix.shape[0], matrix.nnz):
+        return _settled(np.asarray(matrix.toarray()))
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
     return matrix
 
 
 def _same(one: CountMatrix, other: CountMatrix) -> bool:
     if one is other:
         return True
-    if one.shape != other.shape or sp.issparse(one) != sp.issparse(other):
-        return False
-    if isinstance(one, np.ndarray):
-        return bool((one == other).all())
-    return one.nnz == other.nnz and (one != other).nnz == 0
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        # The form follows from the numbers, so equal matrices have equal forms.
+        return type(one) is type(other) and one.shape == other.shape and bool((one == other).all())
+    return (
+        one.shape == other.shape
+        and np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.indices, other.indices)
+        and np.array_equal(one.data, other.data)
+    )
 
 
-def _union(mine: tuple[Label, ...], theirs: tuple[Label, ...]) -> tuple[Label, ...]:
-    """Return all names: sorted if both are, else the first ones and then what the second adds."""
-    if mine == theirs:
-        return mine
-    union = tuple(dict.fromkeys(mine + theirs))
-    if _is_sorted(mine) and _is_sorted(theirs):
-        return tuple(sorted(union))  # type: ignore[type-var]
-    return union
-
-
-def _is_sorted(names: tuple[Label, ...]) -> bool:
-    return all(one < other for one, other in zip(names, names[1:], strict=False))  # type: ignore[operator]
-
-
-def _add(one: CountMatrix, other: CountMatrix) -> CountMatrix:
-    if sp.issparse(one) == sp.issparse(other):
+def _sum(one: CountMatrix, other: CountMatrix) -> CountMatrix:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one + other
     return sp.csr_array(one) + sp.csr_array(other)

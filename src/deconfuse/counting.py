@@ -29,6 +29,7 @@ from deconfuse.errors import InputError
 
 __all__ = ["PairCounts", "assemble", "count_pairs", "moved", "positions_of"]
 
+
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """Class names and the matrices over them.

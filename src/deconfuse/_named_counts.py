@@ -1,0 +1,132 @@
+"""A matrix of counts from elsewhere (array, sparse array, data frame) with its class names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
+from deconfuse._tally import assemble
+from deconfuse.errors import InputError
+
+__all__ = ["CORNER", "named_counts", "scattered"]
+
+# What stands where the names of rows and columns meet in a table with names.
+CORNER = "true \\ predicted"
+
+
+def named_counts(
+    counts: Any, labels: Iterable[object] | None
+) -> tuple[CountMatrix, tuple[Label, ...]]:
+    """Return trusted counts and their class names.
+
+    The names of a data frame are those of its rows and columns, aligned by name. ``labels`` then
+    chooses the order and may add classes that the frame lacks; for a bare matrix ``labels`` are
+    the names, 0, 1, 2 and so on by default.
+    """
+    wanted = None if labels is None else class_names(labels)
+    frame = None if isinstance(counts, (np.ndarray, list, tuple)) or sp.issparse(counts) else counts
+    if frame is not None and hasattr(frame, "columns"):
+        return _aligned(*_frame_parts(frame), wanted)
+    matrix = as_count_matrix(_from_torch(counts))
+    if wanted is None:
+        return matrix, tuple(range(matrix.shape[0]))
+    if len(wanted) != matrix.shape[0]:
+        raise InputError(
+            f"`labels` must have one name per class, got {len(wanted):,} names for"
+            f" {matrix.shape[0]:,} classes.",
+        )
+    return matrix, wanted
+
+
+def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
+    """Return the matrix of some cells, after a check that they lie in it."""
+    try:
+        parts = [np.asarray(part) for part in (rows, columns, values)]
+    except ValueError:
+        raise InputError("Nonzero cells must be plain lists.") from None
+    if any(part.ndim != 1 for part in parts) or len({len(part) for part in parts}) != 1:
+        raise InputError("Nonzero cells must be three lists of equal length.")
+    if not len(parts[0]):
+        parts = [part.astype(np.int64) for part in parts]
+    places = parts[:2]
+    if any(part.dtype.kind not in "iu" for part in places) or any(
+        part.size and (part.min() < 0 or part.max() >= n_classes) for part in places
+    ):
+        raise InputError(f"Positions of cells must be whole numbers from 0 to {n_classes - 1}.")
+    if parts[2].dtype.kind not in "iuf":
+        raise InputError(f"Values of cells must be numbers, got {show(parts[2][:1].tolist())}.")
+    return assemble(parts[0], parts[1], parts[2], n_classes)
+
+
+def _from_torch(counts: Any) -> Any:
+    return counts.detach().cpu().numpy() if hasattr(counts, "detach") else counts
+
+
+def _frame_parts(frame: Any) -> tuple[npt.NDArray[Any], list[object], list[object]]:
+    """Return the cells of a data frame, the names of its rows and of its columns."""
+    columns = list(getattr(frame, "column_names", frame.columns))
+    rows = list(frame.index) if hasattr(frame, "index") else None
+    if len(columns) == len(frame) + 1 or (columns and columns[0] == CORNER):
+        # A table whose first column holds the row names, as a file with names is read.
+        first = _column(frame, columns[0])
+        return _cells(frame, columns[1:]), first, columns[1:]
+    return _cells(frame, columns), columns if rows is None else rows, columns
+
+
+def _column(frame: Any, name: object) -> list[object]:
+    values = frame[name]
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+
+
+def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any]:
+    if len(set(columns)) < len(columns):
+        class_names(columns, name="columns of counts")
+    parts = [np.asarray(frame[name]) for name in columns]
+    return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
+
+
+def _aligned(
+    cells: npt.NDArray[Any],
+    rows: list[object],
+    columns: list[object],
+    wanted: tuple[Label, ...] | None,
+) -> tuple[CountMatrix, tuple[Label, ...]]:
+    row_names = class_names(rows, name="rows of counts")
+    column_names = class_names(columns, name="columns of counts")
+    if kind_of(row_names[0]) != kind_of(column_names[0]):
+        raise InputError(
+            "Rows and columns of `counts` must name classes by one type, got"
+            f" {kind_of(row_names[0])} ({show(row_names, 3)}) and {kind_of(column_names[0])}"
+            f" ({show(column_names, 3)}).",
+            hint="set the index of the frame to the class names, in the type of its columns.",
+        )
+    names = wanted or row_names
+    outside = [
+        name
+        for name in {**dict.fromkeys(row_names), **dict.fromkeys(column_names)}
+        if name not in set(names)
+    ]
+    if wanted is not None and (outside or kind_of(wanted[0]) != kind_of(row_names[0])):
+        raise InputError(
+            "Every row and column of `counts` must be one of `labels`, got"
+            f" {show(outside or row_names)}.",
+            hint="add the class to `labels`, or drop its row and column.",
+        )
+    lacking = [name for name in row_names if name not in set(column_names)]
+    if wanted is None and (outside or lacking):
+        raise InputError(
+            "Rows and columns of `counts` must name the same classes, got"
+            f" {show(lacking) or 'none'} on rows only, {show(outside) or 'none'} on columns only.",
+            hint="give all classes as `labels=`; what a frame lacks then counts 0.",
+        )
+    place = {name: position for position, name in enumerate(names)}
+    square = np.zeros((len(names), len(names)), dtype=cells.dtype)
+    square[np.ix_([place[name] for name in row_names], [place[name] for name in column_names])] = (
+        cells
+    )
+    return as_count_matrix(square), names

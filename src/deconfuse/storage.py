@@ -1,0 +1,199 @@
+"""A confusion matrix to a file and back: JSON, CSV with names, NPZ. No pickle, nothing lost.
+
+Every format keeps the class names with their type, the counts (whole or not) and, where samples
+had weights, the variances. A matrix that is sparse in memory is written as its nonzero cells.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from deconfuse import _csv_matrix
+from deconfuse._checks import CountMatrix, Label, kind_of, show
+from deconfuse._files import write_bytes
+from deconfuse._named_counts import scattered
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+
+__all__ = ["FileFormat", "read_matrix", "write_matrix"]
+
+FileFormat: TypeAlias = Literal["json", "csv", "npz"]
+
+_MARK = "deconfuse confusion matrix"
+_VERSION = 1
+# What numpy, zipfile and zlib raise on files that are cut short, garbled or something else.
+_NPZ_ERRORS = (
+    *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, NotImplementedError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+_HINT = "the file is damaged or was not written by `save`; write it again."
+
+
+def write_matrix(
+    cm: ConfusionMatrix, path: str | os.PathLike[str], *, format: FileFormat | None = None
+) -> None:
+    """Write a matrix to ``path``; see `ConfusionMatrix.save`."""
+    match _format_of(path, format):
+        case "json":
+            data = _to_json(cm)
+        case "csv":
+            data = _csv_matrix.to_csv(cm)
+        case "npz":
+            data = _to_npz(cm)
+    write_bytes(path, data)
+
+
+def read_matrix(
+    path: str | os.PathLike[str], *, format: FileFormat | None = None
+) -> ConfusionMatrix:
+    """Read a matrix from ``path``; see `ConfusionMatrix.load`."""
+    chosen = _format_of(path, format)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"`path` must be a file to read, got {os.fspath(path)!r}: {error.strerror}.",
+        ) from error
+    try:
+        match chosen:
+            case "json":
+                return _from_json(data)
+            case "csv":
+                return _csv_matrix.from_csv(data)
+            case "npz":
+                return _from_npz(data)
+    except InputError as error:
+        message = f"{os.fspath(path)!r} must hold a confusion matrix as {chosen}. {error.message}"
+        raise InputError(message, hint=error.hint or _HINT) from error
+
+
+def _format_of(path: str | os.PathLike[str], format: str | None) -> FileFormat:
+    chosen = Path(path).suffix.removeprefix(".").lower() if format is None else format
+    if chosen not in get_args(FileFormat):
+        raise InputError(
+            f"The format of a file must be one of json, csv, npz, got {chosen!r} for"
+            f" {os.fspath(path)!r}.",
+            hint='end the name in one of them, or say `format="json"`.',
+        )
+    return cast(FileFormat, chosen)
+
+
+def _header(cm: ConfusionMatrix) -> dict[str, Any]:
+    kind = kind_of(cm.labels[0])
+    names = [str(name) for name in cm.labels] if kind == "date" else list(cm.labels)
+    return {"type": _MARK, "version": _VERSION, "label_type": kind, "labels": names}
+
+
+def _names(header: Any) -> tuple[Label, ...]:
+    """Return the class names that a header holds, in the type that it tells."""
+    if not isinstance(header, dict) or header.get("type") != _MARK:
+        raise InputError(f'It must say "type": "{_MARK}".')
+    if header.get("version") != _VERSION:
+        raise InputError(
+            f"It must be of version {_VERSION}, got {header.get('version')!r}.",
+            hint="read it with the release of deconfuse that wrote it.",
+        )
+    names, kind = header.get("labels"), header.get("label_type")
+    if not isinstance(names, list) or not names:
+        raise InputError("It must have a list of class names as `labels`.")
+    if kind == "date":
+        try:
+            return tuple(datetime.date.fromisoformat(name) for name in names)
+        except (TypeError, ValueError):
+            raise InputError(f"`labels` must be dates, got {show(names)}.") from None
+    if any(kind_of(name) != kind for name in names):
+        raise InputError(f"`labels` must be of type {kind!r}, got {show(names)}.")
+    return tuple(names)
+
+
+def _to_json(cm: ConfusionMatrix) -> bytes:
+    document = _header(cm) | {"counts": _listed(cm.counts)}
+    if cm.is_weighted:
+        document["variances"] = _listed(cm.variances)
+    return (json.dumps(document, allow_nan=False) + "\n").encode("ascii")
+
+
+def _listed(matrix: CountMatrix) -> Any:
+    """Return rows of cells, or for a sparse matrix its nonzero cells."""
+    if isinstance(matrix, np.ndarray):
+        return matrix.tolist()
+    cells = sp.coo_array(matrix)
+    return {
+        "rows": cells.row.tolist(),
+        "columns": cells.col.tolist(),
+        "values": cells.data.tolist(),
+    }
+
+
+def _from_json(data: bytes) -> ConfusionMatrix:
+    try:
+        document = json.loads(data)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"It cannot be read as JSON: {error}.") from None
+    names = _names(document)
+    counts = _unlisted(document.get("counts"), len(names))
+    variances = document.get("variances")
+    return ConfusionMatrix(
+        counts, names, None if variances is None else _unlisted(variances, len(names))
+    )
+
+
+def _unlisted(cells: Any, n_classes: int) -> Any:
+    if isinstance(cells, list):
+        return cells
+    if not isinstance(cells, dict):
+        raise InputError("It must have `counts`, as rows of cells or as its nonzero cells.")
+    return scattered(cells.get("rows"), cells.get("columns"), cells.get("values"), n_classes)
+
+
+def _to_npz(cm: ConfusionMatrix) -> bytes:
+    header = json.dumps(_header(cm)).encode("ascii")
+    arrays = {"header": np.frombuffer(header, dtype=np.uint8)}
+    arrays |= _packed("counts", cm.counts)
+    if cm.is_weighted:
+        arrays |= _packed("variances", cm.variances)
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **cast(dict[str, Any], arrays))
+    return stream.getvalue()
+
+
+def _packed(name: str, matrix: CountMatrix) -> dict[str, npt.NDArray[Any]]:
+    if isinstance(matrix, np.ndarray):
+        return {name: matrix}
+    cells = sp.coo_array(matrix)
+    return {f"{name}_rows": cells.row, f"{name}_columns": cells.col, f"{name}_values": cells.data}
+
+
+def _from_npz(data: bytes) -> ConfusionMatrix:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except _NPZ_ERRORS as error:
+        raise InputError(f"It cannot be read as NPZ: {error}.") from None
+    try:
+        header = json.loads(arrays["header"].tobytes())
+    except (KeyError, UnicodeDecodeError, json.JSONDecodeError):
+        raise InputError("It must have a header of class names.") from None
+    names = _names(header)
+    counts = _unpacked("counts", arrays, len(names))
+    if counts is None:
+        raise InputError("It must have counts.")
+    return ConfusionMatrix(counts, names, _unpacked("variances", arrays, len(names)))
+
+
+def _unpacked(name: str, arrays: dict[str, npt.NDArray[Any]], n_classes: int) -> CountMatrix | None:
+    if f"{name}_values" not in arrays:
+        return arrays.get(name)
+    rows, columns = arrays.get(f"{name}_rows"), arrays.get(f"{name}_columns")
+    return scattered(rows, columns, arrays[f"{name}_values"], n_classes)
