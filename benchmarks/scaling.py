@@ -55,6 +55,24 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     return rows
 
 
+def accuracy_curve() -> list[dict[str, Any]]:
+    """Return time and residual against the accuracy of a 10-class classifier."""
+    rows = []
+    for accuracy in (0.6, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999):
+        counts = dense_classifier(10, accuracy, 10_000, np.random.default_rng(1))
+        rows += [row | {"x": accuracy} for row in _compare("accuracy", counts, 1e-3)]
+    return rows
+
+
+def size_curve() -> list[dict[str, Any]]:
+    """Return time against the number of classes, at accuracy 0.95 and the default epsilon."""
+    rows = []
+    for n_classes in (10, 30, 100, 300, 1000, 2000):
+        counts = dense_classifier(n_classes, 0.95, 100 * n_classes, np.random.default_rng(2))
+        rows += [row | {"x": n_classes} for row in _compare("classes", counts, 1 / n_classes)]
+    return rows
+
+
 def _compare(case: str, counts: Array, epsilon: float) -> Iterator[dict[str, Any]]:
     ours, scaling = best_time(lambda: dc.scale(counts, epsilon=epsilon, tolerance=TOLERANCE))
     yield _row(case, f"auto ({scaling.solver})", ours, scaling.residual, ours)
