@@ -175,6 +175,8 @@ def test_a_stack_reports_each_matrix() -> None:
     assert s.statuses == (ScalingStatus.LIMIT_ONLY, ScalingStatus.CONVERGED)
     assert s.status is ScalingStatus.LIMIT_ONLY
     assert "stack concerned: 0" in s.explain()
+    assert s.vanishing.tolist() == [[0, 0, 1]]
+    np.testing.assert_allclose(s.matrix[0], np.eye(2))
 
 
 def test_auto_says_what_it_picked() -> None:

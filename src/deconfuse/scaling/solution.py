@@ -65,7 +65,8 @@ class Scaling:
     statuses, residuals : tuple of ScalingStatus, ndarray
         One entry a matrix of the stack; one entry for a single matrix.
     vanishing : ndarray of shape (n_cells, 2)
-        Row and column indices of positive cells that must go to zero (``LIMIT_ONLY``).
+        Row and column indices of positive cells that must go to zero (``LIMIT_ONLY``); for a stack
+        of shape (n_cells, 3), with the matrix first.
     blocking_rows, blocking_columns : ndarray of int
         Rows whose targets together exceed what their only columns can hold (``INFEASIBLE``).
 
@@ -137,7 +138,7 @@ class Scaling:
         scaled = self.problem.scaled_matrix(self.log_left, self.log_right)
         gone = self.vanishing
         if isinstance(scaled, np.ndarray):
-            scaled[gone[:, 0], gone[:, 1]] = 0.0
+            scaled[tuple(gone.T)] = 0.0
             return _read_only(scaled)
         if gone.size:
             scaled = drop_cells(scaled, gone)
@@ -152,7 +153,7 @@ class Scaling:
             failed = [k for k, s in enumerate(self.statuses) if s is not ScalingStatus.CONVERGED]
             text += f" Matrices of the stack concerned: {_some(failed)}."
         if self.vanishing.size:
-            cells = [f"({i}, {j})" for i, j in self.vanishing.tolist()]
+            cells = [str(tuple(cell)) for cell in self.vanishing.tolist()]
             text += f" Cells that must vanish: {_some(cells)}."
         text += self._explain_blocking()
         return text

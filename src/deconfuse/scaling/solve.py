@@ -191,6 +191,10 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Sc
         )
         for member in problem.matrix
     ]
+    vanishing = [
+        np.column_stack([np.full(len(part.vanishing), k), part.vanishing])
+        for k, part in enumerate(parts)
+    ]
     return Scaling(
         problem,
         np.stack([part.log_left for part in parts]),
@@ -199,6 +203,7 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Sc
         max((part.solver for part in parts), key=[part.solver for part in parts].count),
         tuple(part.status for part in parts),
         np.concatenate([part.residuals for part in parts]),
+        vanishing=np.concatenate(vanishing),
     )
 
 

@@ -83,7 +83,9 @@ def confidence_interval(
     low, high : ndarray of shape (n_classes, n_classes)
         Between 0 and 1. NaN where the cell itself is.
 
-    Notes ----- Wilson's score interval with the effective number of samples
+    Notes
+    -----
+    Wilson's score interval with the effective number of samples
     :math:`n = p (1 - p) / \mathrm{var}(p)` that the standard error stands for. It is symmetric
     around :math:`p` on the logit scale, with half width
     :math:`2 \operatorname{arsinh}(z\,\mathrm{se}(\operatorname{logit} p) / 2)`, and exactly
@@ -166,7 +168,9 @@ def bootstrap(
     DeconfuseWarning
         When some resamples have no bi-normalization.
 
-    Notes ----- Weighted counts are resampled with their effective number of samples: the mean and
+    Notes
+    -----
+    Weighted counts are resampled with their effective number of samples: the mean and
     the variance of each resampled cell are its count and its variance.
 
     Examples
