@@ -34,7 +34,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 
 _LONGEST_LABEL = 24
-_SMALLEST_NUMBER = 4.5
+_SMALLEST_NUMBER = 5.5
 _PLEASANT_NUMBER = 7.0
 _SMALLEST_LABEL = 5.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
@@ -111,7 +111,7 @@ def _robust_top(values: FloatArray) -> float:
 
 def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, whole: bool) -> None:
     """Put one colour bar, or one for each scale, to the right of the matrix and as high as it."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     figure = ax.figure
     if figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
@@ -128,6 +128,8 @@ def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, who
         inset = ax.inset_axes((1.0 + 8 * point, bottom, 10 * point, height))
         bar = figure.colorbar(scale, cax=inset, extend=_extend(scale))
         bar.locator = MaxNLocator(4, integer=whole)
+        if whole:
+            bar.formatter = FuncFormatter(lambda count, _: compact_count(count))
         bar.update_ticks()
         bar.ax.tick_params(labelsize=7.5, length=2, width=0.5)
         bar.outline.set_linewidth(0.5)
@@ -182,7 +184,7 @@ def _label_size(room: float) -> float:
 
 def _angle(texts: Sequence[str], size: float, cell: float) -> float:
     longest = max((len(text) for text in texts), default=0) * size * _CHARACTER_WIDTH
-    if longest <= cell:
+    if longest <= 0.85 * cell:
         return 0.0
     return 45.0 if cell > 2 * size else 90.0
 
@@ -205,7 +207,7 @@ def number_texts(
         return np.array([compact_count(v) for v in values.flat]).reshape(values.shape)
     decimals = _decimals(values)
     texts = _ratios(values, decimals)
-    if decimals > 1 and fitting_size(texts, cell) < _PLEASANT_NUMBER:
+    if decimals > 2 and fitting_size(texts, cell) < _PLEASANT_NUMBER:
         return _ratios(values, decimals - 1)
     return texts
 

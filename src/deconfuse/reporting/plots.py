@@ -198,9 +198,7 @@ class ConfusionMatrixDisplay:
             cell = drawing.cell_points(ax, len(values))
             self.text_ = drawing.draw_numbers(
                 ax,
-                drawing.number_texts(
-                    values, whole=whole, values_format=values_format, cell=cell
-                ),
+                drawing.number_texts(values, whole=whole, values_format=values_format, cell=cell),
                 images,
                 cell=cell,
                 faint=no_sample,
@@ -447,9 +445,9 @@ def plot_four(
     if figure is None:
         import matplotlib.pyplot as plt
 
-        figure = plt.figure(layout="constrained")
-    elif figure.get_layout_engine() is None:
-        figure.set_layout_engine("constrained")
+        figure = plt.figure()
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained", w_pad=0.1)
     figure.set_size_inches(width * across * shrink, height * down * shrink)
     panels = figure.subplots(down, across, squeeze=False)
     methods: tuple[NormalizeName, ...] = ("all", "row", "col", "bi")
@@ -484,7 +482,7 @@ def _refuse_too_many(n_classes: int) -> None:
 def _checked_values(matrix: Any) -> npt.NDArray[Any]:
     values = _dense(matrix)
     if values.dtype.kind not in "biuf":
-        raise InputError(f"`confusion_matrix` must be numbers, got {show(values.flat, 2)}.")
+        raise InputError(f"`confusion_matrix` must be numbers, got {show(values.ravel().tolist(), 2)}.")
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise InputError(f"`confusion_matrix` must be square, got shape {values.shape}.")
     if np.isinf(values).any():

@@ -2,7 +2,7 @@
 
 import { colorAt, ramp } from "./color.js";
 import { h, s } from "./dom.js";
-import { count, short, times } from "./format.js";
+import { count, short, tickText, times } from "./format.js";
 
 /**
  * Values with their intervals as dots on one axis, one row a normalization.
@@ -102,18 +102,18 @@ export function legendOf(pane, theme, ticks, place) {
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const table = ramp(theme, name);
-    const strip = s("svg", { viewBox: "0 0 172 26", width: 172, height: 26, "aria-hidden": "true" });
+    const strip = s("svg", { viewBox: "0 0 152 26", width: 152, height: 26, "aria-hidden": "true" });
     for (let k = 0; k < 40; k++) {
-      const piece = s("rect", { x: 6 + k * 4, y: 0, width: 4.3, height: 10 });
+      const piece = s("rect", { x: k * 3.8, y: 0, width: 4.1, height: 10, "shape-rendering": "crispEdges" });
       piece.style.fill = colorAt(table, k / 39);
       strip.append(piece);
     }
     let last = -40;
     for (const tick of ticks(scale)) {
-      const x = 6 + 160 * place(scale, tick);
-      if (x - last < 26) continue;
+      const x = 152 * place(scale, tick);
+      if (x - last < 30) continue;
       last = x;
-      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": "middle" }, short(tick, 2)));
+      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 140 ? "end" : "middle" }, tickText(tick)));
     }
     const over = scale.max > scale.high * 1.0001 && `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
     return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip, over && h("span", { class: "soft over" }, over));

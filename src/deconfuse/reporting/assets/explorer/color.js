@@ -101,8 +101,9 @@ export function scaleOf(values, { log = false, robust = true } = {}) {
   // Below eight cells the percentile is the huge cell itself: compare with the second largest.
   const second = positive.length > 1 ? positive[positive.length - 2] : max;
   const high = log ? max : Math.min(max, limit, robust ? 20 * second : max);
-  const low = log ? Math.max(positive[0], high / 10 ** DECADES) : 0;
-  return { low: low >= high ? high / 10 : low, high, max, log };
+  // A log scale spans one decade at least, so that nearly equal values look nearly equal.
+  const low = log ? Math.min(high / 10, Math.max(positive[0], high / 10 ** DECADES)) : 0;
+  return { low, high, max, log };
 }
 
 /**
@@ -126,8 +127,8 @@ export function ticksOf(scale, wanted = 4) {
   const { low, high, log } = scale;
   if (log) {
     const ticks = [];
-    for (let k = 0; k <= wanted; k++) ticks.push(low * (high / low) ** (k / wanted));
-    return ticks;
+    for (let power = Math.ceil(Math.log10(low)); 10 ** power <= high * 1.0001; power++) ticks.push(10 ** power);
+    return ticks.length > 1 ? ticks : [low, high];
   }
   const raw = high / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));

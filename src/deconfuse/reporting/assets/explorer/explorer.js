@@ -106,15 +106,15 @@ export class Explorer {
       groups: (k) => this.#cut(k), help: () => this.showHelp(), theme: () => this.#switchTheme(), fit: () => this.store.set({ view: null }),
     });
     this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
-    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas));
-    this.legends = h("div", { class: "legends" });
+    this.legends = [h("div", { class: "legends" }), h("div", { class: "legends" })];
+    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, this.legends[k]));
     this.minimap = new Minimap((x, y) => this.#jump(x, y));
     this.tip = h("div", { class: "tip", hidden: true });
     this.live = h("p", { class: "hidden", "aria-live": "polite" });
     this.tableBox = h("div", { class: "hidden" });
     this.stagePanes = h("div", { class: "panes" }, ...this.figures);
     this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes,
-      h("div", { class: "under" }, this.legends, this.minimap.canvas), this.tip, this.live, this.tableBox);
+      this.overview = h("div", { class: "overview" }, this.minimap.canvas, this.bar.fit), this.tip, this.live, this.tableBox);
     this.inspector = h("aside", { class: "inspector", "aria-label": "inspector" });
     this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) => this.#follow(finding)));
     this.help = helpDialog(study, () => this.views[0].canvas.focus());
@@ -243,13 +243,13 @@ export class Explorer {
       if (!pane || width === 0) return;
       this.captions[k].replaceChildren(h("b", {}, pane.name), ` ${pane.sums}`);
       this.figures[k].style.width = `${paneWidth}px`;
+      this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light", ticksOf, place));
       this.views[k].show({
         pane, frame: this.frame, view: this.view, palette: this.palette, ink: this.ink, tree: lines,
         selection: unitSelection, hover: this.hover, limits: this.study.limits,
         room: { width: paneWidth, maxHeight: Math.max(420, high), tree },
       }, animate);
     });
-    this.legends.replaceChildren(...[main, second].filter(Boolean).map((pane) => legendOf(/** @type {any} */ (pane), this.theme ?? "light", ticksOf, place)));
     this.minimap.show(this.views[0].scene, this.view.span < this.frame.n);
     this.bar.update(state, this.frame.n);
     this.#panels(main, unitSelection);
@@ -259,7 +259,7 @@ export class Explorer {
   // The whole matrix with its legend should be seen without scrolling, where the window allows.
   #roomBelow() {
     const top = this.stagePanes.getBoundingClientRect().top + window.scrollY;
-    return window.innerHeight - top - (this.view.span < this.frame.n ? 156 : 112);
+    return window.innerHeight - top - 96;
   }
 
   /** @param {import("./panes.js").Pane} pane @param {any} unitSelection */

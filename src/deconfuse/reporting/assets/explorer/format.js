@@ -39,6 +39,12 @@ export function short(value, digits = 3) {
   return sign + rounded.toFixed(decimals);
 }
 
+/** A round number as short as it goes: 0.250 -> 0.25. @param {number} value */
+export function tickText(value) {
+  const text = short(value);
+  return text.includes(".") && !text.includes("×") ? text.replace(/\.?0+$/, "") : text;
+}
+
 /**
  * A count: whole numbers in full, weighted ones with three digits.
  * @param {number} value

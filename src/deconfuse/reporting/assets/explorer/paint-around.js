@@ -48,8 +48,8 @@ function paintBarNames(g, scene) {
   g.textAlign = "right";
   const x = layout.x - 8;
   const y = layout.y - 4;
-  g.fillText(shares ? "share of predictions" : "column sums", x, y - layout.bar / 2 - 1);
-  g.fillText(shares ? "share of labels ↓" : "row sums ↓", x, y - 3 + 0);
+  g.fillText(shares ? "share of predictions →" : "column sums →", x, y - 19);
+  g.fillText(shares ? "share of labels ↓" : "row sums ↓", x, y - 6);
 }
 
 /** @param {CanvasRenderingContext2D} g @param {Scene} scene */
@@ -66,8 +66,11 @@ export function paintTree(g, scene) {
   g.strokeStyle = ink.line;
   g.lineWidth = 1;
   g.beginPath();
+  const size = cellSize(scene);
   for (const node of tree) {
     const at = x(node.height);
+    // Joins closer than a pixel or two would only grey the margin.
+    if (node.children.length > 0 && Math.abs(node.children[0].at - node.children[1].at) * size < 2.5) continue;
     for (const child of node.children) {
       const y = top(scene, child.at);
       g.moveTo(x(child.height), y);
@@ -76,7 +79,7 @@ export function paintTree(g, scene) {
     }
   }
   g.stroke();
-  if (cellSize(scene) >= 9) {
+  if (size >= 9) {
     for (const node of tree) {
       g.beginPath();
       g.arc(x(node.height), top(scene, node.at), node.collapsed ? 4 : 2.6, 0, 7);

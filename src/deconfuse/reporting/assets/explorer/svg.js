@@ -1,7 +1,7 @@
 // A pane -> an SVG drawing with labels, margins and legends; also the shape of the picture for PNG.
 
 import { colorAt, luminanceAt, place, ramp, ticksOf } from "./color.js";
-import { brief, count, cut, short, signed } from "./format.js";
+import { brief, count, cut, short, signed, tickText } from "./format.js";
 
 /** Characters that markup would take for its own. @param {string} text */
 export function escapeXml(text) {
@@ -107,7 +107,7 @@ function legends(pane, tables, x, y) {
       out.push(`<rect x="${x0 + s * 5}" y="${y + 6}" width="5.3" height="9" fill="${colorAt(tables[name], s / 31)}"/>`);
     }
     for (const tick of ticksOf(scale)) {
-      out.push(`<text x="${(x0 + 160 * place(scale, tick)).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${short(tick, 2)}</text>`);
+      out.push(`<text x="${(x0 + 160 * place(scale, tick)).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${tickText(tick)}</text>`);
     }
     if (scale.max > scale.high * 1.0001) {
       out.push(`<text x="${x0}" y="${y + 42}" font-size="10" fill="#555">strongest from ${short(scale.high, 2)} up to ${short(scale.max)}</text>`);

@@ -31,7 +31,7 @@ export function toolbar(study, store, act) {
   const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...groupSizes.map((k) => option(String(k), String(k))), option("-1", "own")], (value) => act.groups(Number(value))) : null;
   const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(4))), (value) => store.set({ method: value })) : null;
   const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false", title: "logarithmic colours (key l)", onclick: () => store.set({ scale: store.state.scale === "log" ? "linear" : "log" }) }, "log");
-  const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)", onclick: act.fit }, "fit");
+  const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)", onclick: act.fit }, "show all");
   const theme = h("button", { class: "toggle icon", "data-control": "theme", title: "light or dark", "aria-label": "light or dark", onclick: act.theme }, "◐");
   const help = h("button", { class: "toggle icon", "data-control": "help", title: "keys and reading (key ?)", "aria-label": "help", onclick: act.help }, "?");
   const models = study.models.length > 1 ? h("div", { class: "choices models", role: "group", "aria-label": "model" },
@@ -39,7 +39,7 @@ export function toolbar(study, store, act) {
       h("button", { class: "choice", "data-model": value, onclick: () => store.set({ model: value }) }, h("bdi", {}, text)))) : null;
   const element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
-    models, weighting?.field, beside.field, order.field, groups?.field, log, fit);
+    models, weighting?.field, beside.field, order.field, groups?.field, log);
   const corner = h("div", { class: "icons" }, theme, help);
   const update = (/** @type {import("./state.js").State} */ state, /** @type {number} */ nUnits) => {
     for (const button of buttons) {
@@ -61,7 +61,7 @@ export function toolbar(study, store, act) {
     log.setAttribute("aria-pressed", String(state.scale === "log"));
     fit.hidden = state.view === null;
   };
-  return { element, corner, update };
+  return { element, corner, fit, update };
 }
 
 /** @param {any} study @param {() => void} close */

@@ -1,0 +1,97 @@
+"""Embeddings -> the geometric part of the payload: matrices, agreement, a scatter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse.agreement import overlap
+from deconfuse.geometry.gcm import geometric_confusions
+from deconfuse.geometry.inputs import check_embeddings
+from deconfuse.geometry.projection import fit_projection
+from deconfuse.reporting.payload import EncodedArray, GeometryPayload, PointsPayload, encode
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.models import Shown
+    from deconfuse.reporting.samples import Samples
+
+__all__ = ["geometry_payload"]
+
+# Four dense matrices of this many classes take two megabytes in the page.
+_MATRIX_CLASSES = 300
+_MAX_POINTS = 6_000
+_SHARE = 65_535
+
+
+def geometry_payload(
+    embeddings: Any, samples: Samples, cm: ConfusionMatrix, shown: Shown
+) -> GeometryPayload:
+    """Return what the page shows of the embeddings of the samples."""
+    points = check_embeddings(embeddings, len(samples.y_true))
+    matrices: dict[str, EncodedArray] = {}
+    agreement: dict[str, dict[str, float]] = {}
+    if not shown.bucket and cm.n_classes <= _MATRIX_CLASSES:
+        found = geometric_confusions(points, samples.y_true, samples.y_pred, labels=cm.labels)
+        for weighting, gcm in found.items():
+            dense = gcm.matrix if isinstance(gcm.matrix, np.ndarray) else gcm.matrix.toarray()
+            matrices[weighting] = encode(dense, "f4")
+            agreement[weighting] = {
+                other.weighting: _agreement(dense, np.asarray(other.normalized.matrix))
+                for other in found.values()
+            }
+    return GeometryPayload(
+        matrices=matrices, agreement=agreement, points=_points(points, samples, cm, shown)
+    )
+
+
+def _agreement(gcm: NDArray[np.float64], normalized: NDArray[np.float64]) -> float:
+    # Classes that never occur have no place in either matrix.
+    seen = ~(np.isnan(normalized).all(axis=0) | np.isnan(normalized).all(axis=1))
+    return float(overlap(gcm[np.ix_(seen, seen)], normalized[np.ix_(seen, seen)]))
+
+
+def _points(
+    points: NDArray[Any], samples: Samples, cm: ConfusionMatrix, shown: Shown
+) -> PointsPayload:
+    """Return the first two principal components of an even choice of the samples."""
+    place = shown.place(cm.n_classes)
+    true = place[cm.index_of(samples.y_true)]
+    pred = place[cm.index_of(samples.y_pred)]
+    coordinates = fit_projection(points, 2).apply(points)
+    if coordinates.shape[1] < 2:
+        coordinates = np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])
+    chosen = _choose(true != pred)
+    return PointsPayload(
+        x=_coordinate(coordinates[chosen, 0]),
+        y=_coordinate(coordinates[chosen, 1]),
+        true=encode(true[chosen], "u2"),
+        pred=encode(pred[chosen], "u2"),
+        total=len(true),
+    )
+
+
+def _choose(wrong: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return at most `_MAX_POINTS` rows, evenly spaced, errors up to half of them."""
+    size = wrong.size
+    if size <= _MAX_POINTS:
+        return np.arange(size)
+    errors, right = np.flatnonzero(wrong), np.flatnonzero(~wrong)
+    n_errors = max(min(errors.size, _MAX_POINTS // 2), _MAX_POINTS - right.size)
+    parts = [_even(errors, n_errors), _even(right, _MAX_POINTS - n_errors)]
+    return np.sort(np.concatenate(parts))
+
+
+def _even(rows: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+    if wanted >= rows.size:
+        return rows
+    return rows[np.linspace(0, rows.size - 1, wanted).round().astype(np.int64)]
+
+
+def _coordinate(values: NDArray[np.float64]) -> EncodedArray:
+    # The ends follow the bulk: one far point must not squeeze the others into a corner.
+    low, high = np.quantile(values, [0.001, 0.999])
+    reach = high - low if high > low else 1.0
+    return encode(np.round(np.clip((values - low) / reach, 0.0, 1.0) * _SHARE), "u2")

@@ -1,0 +1,176 @@
+"""The samples behind the cells: which rows, under which ids, with which pictures.
+
+Turns predictions into the part of the payload that lets a reader go from a cell to its samples.
+What does not fit the limits is left out of the page, and the page says how many there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse.errors import InputError
+from deconfuse.reporting.payload import SamplesPayload, encode
+from deconfuse.reporting.thumbnails import Thumbnails
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.models import Shown
+
+__all__ = ["Samples", "samples_payload"]
+
+IntArray = NDArray[np.int64]
+
+# Rows listed in one page; with twelve a cell this is reached at some thousand classes.
+_MAX_SAMPLES = 120_000
+_DIAGONAL_SAMPLES = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Predictions whose samples a report should show behind its cells.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequence of shape (n_samples,)
+        Labels and predictions, classes of the matrix of the report. All samples of the matrix, or
+        some of them.
+    ids : sequence of shape (n_samples,), optional
+        What to call the samples; their row numbers, from 0, by default.
+    images : sequence of shape (n_samples,), optional
+        A picture for each sample: file paths, encoded images as bytes, or arrays of height x width
+        (grey) or height x width x 3 or 4; also one array for all. They become thumbnails.
+    max_per_cell : int
+        How many samples of a cell the page lists at most.
+    max_image_bytes : int
+        How many bytes of thumbnails the page carries at most. The most confused cells go first.
+
+    Examples
+    --------
+    >>> from deconfuse import Samples
+    >>> Samples(["cat", "dog"], ["dog", "dog"], ids=["a.jpg", "b.jpg"])
+    <Samples: 2 with ids>
+    """
+
+    y_true: Any
+    y_pred: Any
+    ids: Any = None
+    images: Any = None
+    max_per_cell: int = 12
+    max_image_bytes: int = 1_500_000
+
+    def __post_init__(self) -> None:
+        n_true, n_pred = len(self.y_true), len(self.y_pred)
+        if n_true != n_pred:
+            raise InputError(
+                "`y_true` and `y_pred` must describe the same samples, got "
+                f"{n_true} and {n_pred} values.",
+                hint="check for a filter applied to only one of them.",
+            )
+        for name, column in (("ids", self.ids), ("images", self.images)):
+            if column is not None and len(column) != n_true:
+                raise InputError(
+                    f"`{name}` must have one entry per sample, got {len(column)} for {n_true}."
+                )
+        for name, limit in (
+            ("max_per_cell", self.max_per_cell),
+            ("max_image_bytes", self.max_image_bytes),
+        ):
+            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+                raise InputError(f"`{name}` must be a whole number of at least 0, got {limit!r}.")
+
+    def __repr__(self) -> str:
+        extras = [name for name in ("ids", "images") if getattr(self, name) is not None]
+        return f"<Samples: {len(self.y_true):,}{' with ' if extras else ''}{', '.join(extras)}>"
+
+
+def samples_payload(
+    samples: Samples, cm: ConfusionMatrix, shown: Shown, closeness: NDArray[np.float64]
+) -> SamplesPayload:
+    """Return the rows behind each shown cell; ``closeness`` ranks cells for their pictures."""
+    true, pred = cm.index_of(samples.y_true), cm.index_of(samples.y_pred)
+    _check_inside(cm, true, pred)
+    place = shown.place(cm.n_classes)
+    keys = place[true] * shown.n + place[pred]
+    rows = np.argsort(keys, kind="stable")
+    cells, starts, sizes = np.unique(keys[rows], return_index=True, return_counts=True)
+    on_diagonal = cells // shown.n == cells % shown.n
+    most = np.where(
+        on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell
+    )
+    taken = np.minimum(sizes, most)
+    taken = _within(taken, on_diagonal)
+    offsets = np.concatenate([[0], np.cumsum(taken)])
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], taken)
+    listed = rows[np.repeat(starts, taken) + within]
+    ids = None if samples.ids is None else tuple(str(samples.ids[row]) for row in listed)
+    image_at, images = None, ()
+    if samples.images is not None:
+        order = _picture_order(cells, offsets, shown.n, closeness)
+        thumbnails = Thumbnails.of(samples.images, samples.max_image_bytes)
+        at, images = thumbnails.make(listed, order)
+        image_at = encode(at, "i4")
+    return SamplesPayload(
+        noun="row" if ids is None else "id",
+        cells=encode(cells, "u4"),
+        offsets=encode(offsets, "u4"),
+        rows=encode(listed, "u4") if ids is None else None,
+        ids=ids,
+        image_at=image_at,
+        images=images,
+    )
+
+
+def _check_inside(cm: ConfusionMatrix, true: Any, pred: Any) -> None:
+    """Refuse samples that the matrix cannot have counted: the page would contradict itself."""
+    shape = (cm.n_classes, cm.n_classes)
+    tally = sparse.coo_array((np.ones(true.size), (true, pred)), shape=shape).tocsr()
+    entries = sparse.coo_array(tally)
+    counts = sparse.csr_array(cm.counts)
+    counted = np.asarray(counts[entries.row, entries.col]).ravel()
+    # A weighted count says nothing about how many samples it holds, except when it holds none.
+    limit = np.where(counted > 0, np.inf, 0.0) if cm.is_weighted else counted
+    over = np.flatnonzero(entries.data > limit)
+    if over.size == 0:
+        return
+    i, j = int(entries.row[over[0]]), int(entries.col[over[0]])
+    raise InputError(
+        f"`samples` must be samples of the matrix, but they have {int(tally[i, j])} of true "
+        f"{cm.labels[i]!r} predicted {cm.labels[j]!r}, where the matrix counts "
+        f"{float(counts[i, j]):g}.",
+        hint="make the matrix and the samples from the same predictions.",
+    )
+
+
+def _within(taken: IntArray, on_diagonal: NDArray[np.bool_]) -> IntArray:
+    """Return how many samples each cell lists when all cells together have a limit."""
+    most = int(taken.max(initial=0))
+    while taken.sum() > _MAX_SAMPLES and most > 1:
+        most -= 1
+        taken = np.minimum(taken, most)
+    if taken.sum() > _MAX_SAMPLES:
+        taken = np.where(on_diagonal, 0, taken)
+    over = np.cumsum(taken) > _MAX_SAMPLES
+    return np.where(over, 0, taken)
+
+
+def _picture_order(
+    cells: IntArray, offsets: IntArray, n: int, closeness: NDArray[np.float64]
+) -> list[int]:
+    """Return positions of listed samples, those of the closest pairs of classes first."""
+    i, j = cells // n, cells % n
+    where = {int(cell): k for k, cell in enumerate(cells)}
+    ranked = np.argsort(-closeness[i, j], kind="stable")
+    order: dict[int, None] = {}
+    for k in ranked[i[ranked] != j[ranked]]:
+        a, b = int(i[k]), int(j[k])
+        for cell in (a * n + b, b * n + a, a * n + a, b * n + b):
+            at = where.get(cell)
+            if at is not None:
+                order.update(dict.fromkeys(range(int(offsets[at]), int(offsets[at + 1]))))
+    order.update(dict.fromkeys(range(int(offsets[-1]))))
+    return list(order)

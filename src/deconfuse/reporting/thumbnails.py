@@ -1,0 +1,113 @@
+"""Pictures of samples -> small data URLs, within a budget of bytes."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Thumbnails"]
+
+_SIDE = 64
+# Small pictures stay exact; larger ones are photographs, where JPEG is a tenth of the size.
+_EXACT_SIDE = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thumbnails:
+    """Pictures not yet read, and how many bytes of them may be shown."""
+
+    images: Any
+    max_bytes: int
+    darkest: float
+    brightest: float
+
+    @classmethod
+    def of(cls, images: Any, max_bytes: int) -> Thumbnails:
+        """Look at the pictures once: arrays of numbers need a common range of brightness."""
+        if isinstance(images, np.ndarray) and images.dtype.kind in "biuf":
+            if images.ndim not in (3, 4):
+                raise InputError(
+                    "`images` as one array must have the shape (n_samples, height, width) or "
+                    f"(n_samples, height, width, channels), got {images.shape}."
+                )
+            if images.dtype != np.uint8 and images.size:
+                return cls(images, max_bytes, float(np.nanmin(images)), float(np.nanmax(images)))
+        return cls(images, max_bytes, 0.0, 255.0)
+
+    def make(
+        self, rows: NDArray[np.int64], order: list[int]
+    ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Return for each listed sample the position of its picture or -1, and the pictures."""
+        at = np.full(rows.size, -1, dtype=np.int64)
+        urls: list[str] = []
+        spent = 0
+        for position in order:
+            url = self._url(int(rows[position]))
+            if spent + len(url) > self.max_bytes:
+                break
+            at[position] = len(urls)
+            urls.append(url)
+            spent += len(url)
+        return at, tuple(urls)
+
+    def _url(self, row: int) -> str:
+        picture = self._open(self.images[row], row)
+        exact = max(picture.size) <= _EXACT_SIDE
+        picture = picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")
+        picture.thumbnail((_SIDE, _SIDE))
+        stream = io.BytesIO()
+        if exact:
+            picture.save(stream, "PNG", optimize=True)
+        else:
+            picture.save(stream, "JPEG", quality=80)
+        kind = "png" if exact else "jpeg"
+        return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode('ascii')}"
+
+    def _open(self, source: Any, row: int) -> Image:
+        from PIL import Image, UnidentifiedImageError
+
+        try:
+            if isinstance(source, str | os.PathLike):
+                return Image.open(io.BytesIO(Path(source).read_bytes()))
+            if isinstance(source, bytes | bytearray | memoryview):
+                return Image.open(io.BytesIO(bytes(source)))
+        except (OSError, UnidentifiedImageError) as error:
+            raise InputError(
+                f"`images` must be readable pictures, but that of row {row} is not: {error}",
+                hint="give paths, bytes of PNG or JPEG files, or arrays; or leave `images` out.",
+            ) from error
+        return Image.fromarray(self._pixels(source, row))
+
+    def _pixels(self, source: Any, row: int) -> NDArray[np.uint8]:
+        array = np.asarray(source)
+        if array.ndim == 3 and array.shape[0] in (1, 3) and array.shape[-1] not in (1, 3, 4):
+            array = np.moveaxis(array, 0, -1)
+        if array.ndim == 3 and array.shape[-1] == 1:
+            array = array[..., 0]
+        shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[-1] in (3, 4))
+        if not shaped or array.dtype.kind not in "biuf":
+            raise InputError(
+                "`images` must be paths, bytes or arrays of height x width or height x width x "
+                f"3 or 4, but that of row {row} is {type(source).__name__} of shape {array.shape}."
+            )
+        if array.dtype == np.uint8:
+            return array
+        if isinstance(self.images, np.ndarray) and self.images.dtype.kind in "biuf":
+            low, high = self.darkest, self.brightest
+        else:
+            low, high = float(array.min(initial=0)), float(array.max(initial=1))
+        reach = high - low if high > low else 1.0
+        scaled = (array.astype(np.float64) - low) / reach
+        return np.asarray(np.clip(255.0 * scaled + 0.5, 0, 255), dtype=np.uint8)

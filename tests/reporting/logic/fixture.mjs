@@ -1,0 +1,51 @@
+// Payloads for the tests of the explorer's logic, small enough to check by hand.
+
+export const ASSETS = "../../../src/deconfuse/reporting/assets/explorer";
+
+const TYPES = { u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
+
+export function encode(values, dtype) {
+  const array = TYPES[dtype].from(values);
+  return { dtype, data: Buffer.from(array.buffer).toString("base64") };
+}
+
+/** A payload of a dense matrix; `bi` diagonals default to ones. */
+export function payloadOf(counts, { labels, left, right, epsilon = 0, more = {} } = {}) {
+  const n = counts.length;
+  const cells = [];
+  const values = [];
+  counts.forEach((row, i) => row.forEach((value, j) => {
+    if (value > 0) {
+      cells.push(i * n + j);
+      values.push(value);
+    }
+  }));
+  const rows = counts.map((row) => row.reduce((a, b) => a + b, 0));
+  const cols = counts[0].map((_, j) => counts.reduce((sum, row) => sum + row[j], 0));
+  const total = rows.reduce((a, b) => a + b, 0);
+  const ones = Array(n).fill(1);
+  const scaling = (l, r, e = 0) => ({ epsilon: e, left: encode(l, "f8"), right: encode(r, "f8"), status: "converged", residual: 0 });
+  return {
+    schema_version: 1,
+    generator: "test",
+    title: "test",
+    headline: "A test.",
+    labels: labels ?? counts.map((_, k) => `c${k}`),
+    limits: { few_samples: 5, few_class_samples: 30, level: 0.95 },
+    models: [{
+      name: "A", total, weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
+      scalings: {
+        row: scaling(rows.map((v) => (v ? 1 / v : NaN)), ones), col: scaling(ones, cols.map((v) => (v ? 1 / v : NaN))),
+        all: scaling(Array(n).fill(1 / total), ones), bi: scaling(left ?? ones, right ?? ones, epsilon),
+      },
+      intervals: null, attribution: null, bucket_values: null,
+    }],
+    findings: [], similarity_order: null, linkage: null, bucket: null, directory: null, samples: null,
+    geometry: null, comparison: null,
+    ...more,
+  };
+}
+
+export const STATE = {
+  method: "counts", beside: "", model: "0", order: "given", scale: "linear", collapsed: [], selection: null, view: null, theme: "auto",
+};

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
+
+const { readStudy } = await import(`${ASSETS}/model.js`);
+const { frameOf, paneOf, pValueOf } = await import(`${ASSETS}/panes.js`);
+const { partsOf, trustOf, trustSentence, waterfallOf, companyOf, biasOf } = await import(`${ASSETS}/explain.js`);
+
+//          predicted
+//          c0  c1  c2
+// true c0  90  10   0
+//      c1   5  25   0
+//      c2   0   0   0     never seen
+const COUNTS = [[90, 10, 0], [5, 25, 0], [0, 0, 0]];
+
+const close = (a, b, tolerance = 1e-12) => assert.ok(Math.abs(a - b) <= tolerance, `${a} is not ${b}`);
+
+test("cells are left (count + epsilon) right", () => {
+  const left = [0.5, 2, 1];
+  const right = [0.1, 0.2, 3];
+  const [model] = readStudy(payloadOf(COUNTS, { left, right, epsilon: 0.25 })).models;
+  for (let i = 0; i < 3; i++) for (let j = 0; j < 3; j++) close(model.value("bi", i, j), left[i] * (COUNTS[i][j] + 0.25) * right[j]);
+  close(model.value("row", 0, 1), 0.1);
+  close(model.value("col", 0, 0), 90 / 95);
+  assert.equal(model.count(1, 0), 5);
+  assert.equal(model.count(2, 2), 0);
+  assert.equal(model.weight("bi", 1, 2), 6);
+  assert.ok(Number.isNaN(model.value("row", 2, 0)), "an empty row has no values");
+});
+
+test("another schema version is refused, by name", () => {
+  assert.throws(() => readStudy({ ...payloadOf(COUNTS), schema_version: 99 }), /version 1, this one has 99/);
+});
+
+test("intervals are shares of the value, and absent where the page has none", () => {
+  const payload = payloadOf(COUNTS);
+  payload.models[0].intervals = { row: { low: encode([65535 / 2, 0, 0, 0], "u2"), high: encode([65535 / 2, 0, 0, 0], "u2") } };
+  const [model] = readStudy(payload).models;
+  const [low, high] = model.interval("row", 0, 0);
+  close(low, 0.45, 1e-4);
+  close(high, 1.8, 1e-3);
+  assert.equal(model.interval("row", 0, 1), null);
+  assert.equal(model.interval("row", 0, 2), null);
+  assert.equal(model.interval("bi", 0, 0), null);
+});
+
+test("the bucket's cells come from the payload", () => {
+  const payload = payloadOf(COUNTS, { more: { bucket: { n_classes: 7 } } });
+  const values = { row: encode([0.1, 0.2, 0.7], "f8"), col: encode([0.3, 0.4, 0.7], "f8") };
+  payload.models[0].bucket_values = { row: values, col: values, all: values, bi: values };
+  const [model] = readStudy(payload).models;
+  assert.deepEqual([model.value("bi", 2, 0), model.value("bi", 1, 2), model.value("bi", 2, 2)], [0.1, 0.4, 0.7]);
+});
+
+test("panes know sums, margins and scales", () => {
+  const study = readStudy(payloadOf(COUNTS));
+  const frame = frameOf(study, new Map(), STATE);
+  const pane = paneOf(study, frame, { method: "counts", model: "0", log: false });
+  assert.deepEqual([...pane.rows].map((v) => Number(v.toFixed(4))), [0.7692, 0.2308, 0]);
+  assert.equal(pane.off.max, 10);
+  assert.equal(pane.diagonal.max, 90);
+  assert.match(paneOf(study, frame, { method: "row", model: "0", log: false }).sums, /each row sums to 1/);
+});
+
+test("two models give a difference, with p-values where tests exist", () => {
+  const payload = payloadOf(COUNTS);
+  payload.models.push({ ...payloadOf([[80, 20, 0], [5, 25, 0], [0, 0, 0]]).models[0], name: "B" });
+  payload.comparison = { cells: encode([0, 1], "u4"), p_values: encode([0.01, 0.5], "f4"), level: 0.05, overlap: 0.9, overlap_interval: null };
+  const study = readStudy(payload);
+  const frame = frameOf(study, new Map(), STATE);
+  const pane = paneOf(study, frame, { method: "bi", model: "difference", log: false });
+  assert.equal(pane.kind, "difference");
+  assert.equal(pane.values[1], 10);
+  assert.deepEqual([...pane.faded.slice(0, 3)], [0, 1, 1]);
+  close(pValueOf(study, 0, 1), 0.5, 1e-6);
+  assert.ok(Number.isNaN(pValueOf(study, 2, 2)));
+  assert.equal(paneOf(study, frame, { method: "row", model: "difference", log: false }).faded, null);
+});
+
+test("cells are trusted for what they rest on", () => {
+  const study = readStudy(payloadOf([[90, 10, 0], [3, 45, 0], [0, 0, 0]], { epsilon: 0.3 }));
+  const frame = frameOf(study, new Map(), STATE);
+  const pane = paneOf(study, frame, { method: "bi", model: "0", log: false });
+  const limits = { few_samples: 5, few_class_samples: 30 };
+  assert.equal(trustOf(pane, 3, 0, 0, limits), "");
+  assert.equal(trustOf(pane, 3, 1, 0, limits), "few");
+  assert.equal(trustOf(pane, 3, 0, 2, limits), "epsilon");
+  assert.equal(trustOf(pane, 3, 2, 0, limits), "unseen");
+  assert.equal(trustOf(pane, 3, 1, 1, { ...limits, few_class_samples: 50 }), "thin");
+  const counts = paneOf(study, frame, { method: "counts", model: "0", log: false });
+  assert.equal(trustOf(counts, 3, 1, 0, limits), "", "a count is what it is");
+  const facts = { count: 3, epsilon: 0.3, labels: 48, predictions: 93 };
+  const names = { true: "a", pred: "b" };
+  assert.match(trustSentence("few", facts, names, String), /Only 3 counted/);
+  assert.match(trustSentence("epsilon", facts, names, String), /epsilon alone \(0.3/);
+  assert.match(trustSentence("thin", facts, names, String), /a has only 48 samples/);
+  assert.match(trustSentence("unseen", { ...facts, labels: 0 }, names, String), /no sample of a/);
+  assert.equal(trustSentence("", facts, names, String), "");
+});
+
+test("the waterfall ends at the observed count", () => {
+  const payload = payloadOf(COUNTS, { epsilon: 0.5 });
+  payload.models[0].attribution = { base: 13, label: encode([2, 0.5, 1], "f8"), prediction: encode([1.5, 0.7, 1], "f8") };
+  const [model] = readStudy(payload).models;
+  const parts = partsOf(model, 0, 1);
+  close(parts.base * parts.similarity * parts.label * parts.prediction, 10.5);
+  const fall = waterfallOf(parts);
+  assert.equal(fall.start, 13);
+  close(fall.steps[2].to, 10.5);
+  fall.steps.slice(1).forEach((step, k) => assert.equal(step.from, fall.steps[k].to));
+  payload.models[0].attribution = null;
+  assert.equal(partsOf(readStudy(payload).models[0], 0, 1), null);
+});
+
+test("company is sorted, counted, and never the class itself", () => {
+  const values = [0.5, 0.2, 0.3, 0, 1, 0, 0, 0, 1];
+  const counts = [5, 2, 3, 0, 9, 0, 0, 0, 9];
+  assert.deepEqual(companyOf(values, counts, 3, 0, "row", 5).map((c) => c.unit), [2, 1]);
+  assert.deepEqual(companyOf(values, counts, 3, 1, "col", 5), [{ unit: 0, value: 0.2, count: 2 }]);
+  assert.equal(biasOf(30, 10).word, "over-predicted");
+  assert.equal(biasOf(5, 10).word, "under-predicted");
+  assert.ok(Number.isNaN(biasOf(5, 0).ratio));
+});

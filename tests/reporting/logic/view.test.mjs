@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ASSETS, STATE, payloadOf } from "./fixture.mjs";
+
+const color = await import(`${ASSETS}/color.js`);
+const view = await import(`${ASSETS}/viewport.js`);
+const { hit, layoutOf } = await import(`${ASSETS}/layout.js`);
+const { defaultState, readHash, writeHash, Store } = await import(`${ASSETS}/state.js`);
+const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/raster.js`);
+const { readStudy } = await import(`${ASSETS}/model.js`);
+const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
+const { toCsv, toLatex, latexText } = await import(`${ASSETS}/exports.js`);
+const { escapeXml, toSvg } = await import(`${ASSETS}/svg.js`);
+
+test("ramps get darker in the light, lighter in the dark, evenly enough to read in grey", () => {
+  for (const theme of ["light", "dark"]) {
+    for (const name of ["diagonal", "off", "less", "more"]) {
+      const table = color.ramp(theme, name);
+      const steps = Array.from({ length: 32 }, (_, k) => Math.cbrt(color.luminanceAt(table, k / 31)));
+      const signs = steps.slice(1).map((value, k) => (theme === "light" ? steps[k] - value : value - steps[k]));
+      assert.ok(signs.every((step) => step > -0.002), `${theme} ${name} turns back`);
+      assert.ok(Math.abs(steps[31] - steps[0]) > 0.25, `${theme} ${name} has too little range`);
+    }
+  }
+});
+
+test("one huge cell does not flatten the others, and is said to be cut", () => {
+  const values = [...Array.from({ length: 80 }, (_, k) => 1 + (k % 20)), 5000];
+  const scale = color.scaleOf(values);
+  assert.ok(scale.high < 100 && scale.max === 5000);
+  assert.ok(color.place(scale, 20) > 0.3);
+  assert.equal(color.place(scale, 5000), 1);
+  const few = color.scaleOf([1, 2, 1000]);
+  assert.ok(few.high <= 40);
+  assert.deepEqual(color.scaleOf([]), { low: 0, high: 1, max: 0, log: false });
+});
+
+test("log scales reach decades down, zero stays below all", () => {
+  const scale = color.scaleOf([0.001, 0.1, 100], { log: true });
+  assert.equal(color.place(scale, 0), 0);
+  assert.ok(color.place(scale, 0.01) > 0 && color.place(scale, 0.01) < color.place(scale, 0.1));
+  assert.ok(color.ticksOf(scale).every((tick) => tick > 0));
+  assert.ok(Number.isNaN(color.place(scale, NaN)));
+  assert.deepEqual(color.ticksOf({ low: 0, high: 1, max: 1, log: false }), [0, 0.25, 0.5, 0.75, 1]);
+});
+
+test("zoom keeps the cell under the pointer and never leaves the matrix", () => {
+  const start = { x: 10, y: 20, span: 40 };
+  for (const [u, v] of [[0, 0], [0.3, 0.8], [1, 1]]) {
+    const next = view.zoomAt(start, 100, { u, v }, 0.5);
+    assert.ok(Math.abs(next.x + u * next.span - (start.x + u * start.span)) < 1e-9);
+    assert.ok(Math.abs(next.y + v * next.span - (start.y + v * start.span)) < 1e-9);
+  }
+  assert.deepEqual(view.zoomAt(start, 100, { u: 0.5, v: 0.5 }, 100), { x: 0, y: 0, span: 100 });
+  assert.equal(view.zoomAt(start, 100, { u: 0, v: 0 }, 1e-9).span, view.CLOSEST);
+  assert.deepEqual(view.panBy({ x: 0, y: 0, span: 10 }, 12, 99, -5), { x: 2, y: 0, span: 10 });
+});
+
+test("a cell out of sight is brought in, one in sight moves nothing", () => {
+  const now = { x: 10, y: 10, span: 10 };
+  assert.deepEqual(view.reveal(now, 100, 14, 15), now);
+  assert.deepEqual(view.reveal(now, 100, 50, 15), { x: 10, y: 42, span: 10 });
+  assert.deepEqual(view.centreOn(100, 0, 99, 20), { x: 80, y: 0, span: 20 });
+  assert.deepEqual(view.whole(7), { x: 0, y: 0, span: 7 });
+  assert.equal(view.labelStep(3, 12), 5);
+});
+
+test("every point of the canvas is a cell, a row, a column, the tree or nothing", () => {
+  const layout = layoutOf({ width: 700, maxHeight: 600, n: 10, span: 10, widest: 60, tree: true });
+  const at = (px, py) => hit(layout, view.whole(10), 10, px, py);
+  assert.ok(layout.height <= 600 && layout.x + layout.side + layout.tree <= 700);
+  assert.equal(at(layout.x + 1, layout.y + 1).part, "cell");
+  assert.deepEqual([at(layout.x + layout.side - 1, layout.y + 1).row, at(layout.x + layout.side - 1, layout.y + 1).col], [0, 9]);
+  assert.equal(at(layout.x - 10, layout.y + 5).part, "row");
+  assert.equal(at(layout.x + 5, layout.y - 10).part, "col");
+  assert.equal(at(layout.x + layout.side + 9, layout.y + 9).part, "tree");
+  assert.equal(at(2, 2).part, "");
+});
+
+const STUDY = { n: 5, models: [1], similarityOrder: [] };
+const LIMITS = { n: 5, nBranches: 4, methods: ["counts", "row", "col", "all", "bi"], models: 1 };
+
+test("the link holds the state and nothing that is as usual", () => {
+  const usual = defaultState(STUDY);
+  assert.equal(writeHash(usual, usual), "");
+  const state = { ...usual, method: "row", beside: "bi", order: "size", scale: "log", collapsed: [5, 7], selection: { kind: "cell", i: 1, j: 4 }, view: { x: 1, y: 0.5, span: 3.25 }, theme: "dark" };
+  assert.deepEqual(readHash(`#${writeHash(state, usual)}`, usual, LIMITS), state);
+  const row = { ...usual, selection: { kind: "row", i: 2, j: 2 } };
+  assert.deepEqual(readHash(writeHash(row, usual), usual, LIMITS), row);
+});
+
+test("a link that makes no sense opens the page as usual", () => {
+  const usual = defaultState(STUDY);
+  for (const hash of ["#method=<img>", "#cell=9.9", "#cell=1", "#cell=a.b", "#groups=1", "#groups=99", "#view=1_2", "#view=1_2_-3", "#view=NaN_0_1", "#order=__proto__", "#%%%", "#model=1"]) {
+    assert.deepEqual(readHash(hash, usual, LIMITS), usual, hash);
+  }
+});
+
+test("from 60 classes on, similar ones stand together", () => {
+  assert.equal(defaultState({ ...STUDY, n: 60 }).order, "similarity");
+  assert.equal(defaultState({ ...STUDY, n: 59 }).order, "given");
+});
+
+test("two stores share nothing", () => {
+  const [a, b] = [new Store({ ...STATE }), new Store({ ...STATE })];
+  let told = 0;
+  b.listen(() => told++);
+  a.set({ method: "row" });
+  assert.equal(told, 0);
+  assert.equal(b.state.method, "counts");
+});
+
+function shownOf(counts, labels) {
+  const study = readStudy(payloadOf(counts, { labels }));
+  const frame = frameOf(study, new Map(), STATE);
+  const pane = paneOf(study, frame, { method: "counts", model: "0", log: false });
+  return { pane, frame, rows: frame.order, cols: frame.order, title: "test" };
+}
+
+test("small cells share a pixel with the strongest of them; the diagonal stays whole", () => {
+  const n = 64;
+  const counts = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 10 : 0)));
+  counts[5][40] = 7;
+  counts[6][41] = 1;
+  const { pane, frame } = shownOf(counts);
+  const shades = shadesOf(pane, n);
+  const palette = paletteOf("light", [255, 255, 255], [200, 200, 200]);
+  const raster = rasterize(shades, palette, frame, view.whole(n), 16);
+  assert.equal(raster.width, 16);
+  assert.equal(raster.pixels[1 * 16 + 10], palette[shades[5 * n + 40]]);
+  for (let k = 0; k < 16; k++) assert.equal(raster.pixels[k * 16 + k], palette[shades[0]]);
+  const close = rasterize(shades, palette, frame, { x: 40, y: 5, span: 3 }, 300);
+  assert.deepEqual([close.width, close.pixels[0]], [3, palette[shades[5 * n + 40]]]);
+});
+
+test("a class that was never seen differs from zero", () => {
+  const { pane } = shownOf([[5, 0], [0, 0]]);
+  const shades = shadesOf(pane, 2);
+  assert.ok(isUnseen(shades[2]) && isUnseen(shades[3]));
+  assert.ok(!isUnseen(shades[1]));
+});
+
+test("CSV quotes what needs it and names its axes", () => {
+  const { pane, frame } = shownOf([[90, 10], [5, 25]], ['say "hi"', "a,b\nc"]);
+  assert.equal(toCsv(pane, frame), 'true \\ predicted (counts),"say ""hi""","a,b\nc"\n"say ""hi""",90,10\n"a,b\nc",5,25\n');
+});
+
+test("LaTeX shows names as they are and names its axes", () => {
+  assert.equal(latexText("50% of_$x^2 & {a}\\#~"), "50\\% of\\_\\$x\\textasciicircum{}2 \\& \\{a\\}\\textbackslash{}\\#\\textasciitilde{}");
+  const { pane, frame, rows, cols } = shownOf([[90, 10], [5, 25]], ["a_1", "b"]);
+  const table = toLatex(pane, frame, rows, cols, "t");
+  assert.match(table, /True classes on rows, predicted classes on columns/);
+  assert.match(table, /a\\_1 & \\textbf\{90\} & 10 \\\\/);
+});
+
+test("SVG holds names as text, whatever they are", () => {
+  const shown = shownOf([[90, 10], [5, 25]], ["<script>alert(1)</script>", "\u0000&\"'"]);
+  const drawing = toSvg(shown);
+  assert.ok(!drawing.includes("<script"));
+  assert.match(drawing, /predicted class/);
+  assert.match(drawing, /true class/);
+  assert.equal(escapeXml("\u0000<&\"'>"), "\ufffd&lt;&amp;&quot;&#39;&gt;");
+});
