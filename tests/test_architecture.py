@@ -13,11 +13,20 @@ SOURCE = Path(deconfuse.__file__).parent
 
 # A module imports at its top level only from rows above its own (or from its own package).
 ROWS = [
-    ["_version", "errors", "_files", "_checks"],
-    ["_columns", "_tally", "counting", "confusion", "storage"],
+    ["_version", "errors", "_files", "_text", "_checks"],
+    [
+        "_classes",
+        "_columns",
+        "_csv_matrix",
+        "_named_counts",
+        "_tally",
+        "counting",
+        "confusion",
+        "storage",
+    ],
     ["scaling"],
     ["normalization", "agreement"],
-    ["statistics", "geometry", "rebalance"],
+    ["statistics", "geometry", "_scores", "rebalance"],
     ["reporting"],
     ["adapters"],
     ["demo"],

@@ -165,7 +165,11 @@ def _open(values: Any, *, name: str, hint: str | None) -> tuple[int, Callable[[i
 def _unwrapped(values: Any) -> Any:
     """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.ma.filled(values.astype(object), None) if np.ma.is_masked(values) else values.data
+        if not np.ma.is_masked(values):
+            return values.data
+        objects = np.array(values.data, dtype=object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
     if _is_from(values, "pandas", "Index") or _is_from(
         values, "pandas.api.extensions", "ExtensionArray"
     ):

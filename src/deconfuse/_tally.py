@@ -98,8 +98,9 @@ class Tally:
     ) -> None:
         """Count one piece: arrays of equal length, not empty."""
         if weights is not None and weights.dtype == np.int64:
-            # Pieces are short and weights non-negative, so floats tell if the sum is in danger.
-            self._total += int(weights.sum()) if weights.sum(dtype=float) < 2**62 else _INT64_MAX
+            # The float sum is close enough to tell whether the other one could wrap around.
+            is_safe = weights.sum(dtype=np.float64) < 2**62
+            self._total += int(weights.sum()) if is_safe else sum(weights.tolist())
             if self._total > _INT64_MAX:
                 raise InputError(
                     "`sample_weight` must add up to at most 2**63 - 1, got more"
@@ -252,7 +253,9 @@ class _Runs:
         counts: npt.NDArray[Any] | None,
         squares: npt.NDArray[np.float64] | None,
     ) -> None:
-        self.pending.append(_Run(self._keys(true, pred), counts, squares))
+        # Making keys may settle what is pending, so it comes first.
+        keys = self._keys(true, pred)
+        self.pending.append(_Run(keys, counts, squares))
         self.n_pending += len(true)
         if self.n_pending >= _RUN:
             self._settle()

@@ -67,7 +67,9 @@ def count_pairs(
         pred_codes = pred.chunk(start, vocabulary)
         if true.kind != pred.kind:
             raise _different_types(true, pred)
-        tally.add(true_codes, pred_codes, None if weights is None else weights.chunk(start))
+        # Sums that overflow are found below, once, rather than in every piece.
+        with np.errstate(over="ignore"):
+            tally.add(true_codes, pred_codes, None if weights is None else weights.chunk(start))
     return _named(tally.result(), true.kind, vocabulary, names)
 
 
@@ -90,11 +92,12 @@ def positions_of(values: object, labels: tuple[Label, ...], *, name: str) -> npt
             fresh = list(vocabulary)[len(known) :]
         outside = [value for value in fresh if value not in place]
         if outside or column.kind != kind:
-            if column.kind == "bool":
-                outside = [bool(value) for value in outside]
+            strange = [
+                bool(value) if column.kind == "bool" else value for value in outside or fresh
+            ]
             raise InputError(
                 f"Values of `{name}` must be classes of the matrix, got"
-                f" {show(outside or fresh)} ({column.kind}).",
+                f" {show(strange)} ({column.kind}).",
                 hint=f"the classes are {show(labels)} ({kind}).",
             )
         table = np.concatenate([known, [place[value] for value in fresh]]).astype(np.intp)
@@ -151,6 +154,11 @@ def _named(
         raise _outside(sorted(outside or seen), kind, labels)
     positions = np.array([place[value] for value in seen], dtype=np.intp)
     squares = tally.squares
+    if squares is not None and not np.isfinite(squares.sum()):
+        raise InputError(
+            "`sample_weight` must have squares with a finite sum, got weights too large for that.",
+            hint="divide all weights by the largest of them.",
+        )
     return PairCounts(
         labels,
         moved(tally.counts, positions, len(labels)),

@@ -1,0 +1,321 @@
+"""Counting label pairs, from every kind of column that people have."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix
+
+from deconfuse import ConfusionMatrix
+from deconfuse._columns import CHUNK
+from tests.support import require
+
+TRUE = {
+    "int": [3, 1, 2, 2, 7, 1],
+    "str": ["cat", "dog", "emu", "emu", "fox 🦊", "dog"],
+    "bool": [True, False, True, True, False, False],
+    "date": [datetime.date(2024, 1, day) for day in (1, 5, 3, 3, 9, 5)],
+}
+PRED = {
+    "int": [3, 2, 2, 1, 3, 1],
+    "str": ["cat", "emu", "emu", "dog", "cat", "dog"],
+    "bool": [True, True, False, True, False, True],
+    "date": [datetime.date(2024, 1, day) for day in (1, 3, 3, 5, 1, 5)],
+}
+
+
+def pandas_series(values: list[Any], **options: Any) -> Any:
+    require("pandas")
+    import pandas as pd
+
+    return pd.Series(values, **options)
+
+
+def pandas_categorical(values: list[Any]) -> Any:
+    require("pandas")
+    import pandas as pd
+
+    # The categories are given backwards: the order of classes must not follow them.
+    return pd.Categorical(values, categories=sorted(set(values), reverse=True))
+
+
+def pandas_index(values: list[Any]) -> Any:
+    require("pandas")
+    import pandas as pd
+
+    return pd.Index(values)
+
+
+def polars_series(values: list[Any]) -> Any:
+    require("polars")
+    import polars as pl
+
+    return pl.Series(values)
+
+
+def pyarrow_array(values: list[Any]) -> Any:
+    require("pyarrow")
+    import pyarrow as pa
+
+    return pa.array(values)
+
+
+def pyarrow_pieces(values: list[Any]) -> Any:
+    require("pyarrow")
+    import pyarrow as pa
+
+    return pa.chunked_array([values[:2], values[2:]])
+
+
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "numpy": np.array,
+    "numpy objects": lambda values: np.array(values, dtype=object),
+    "list of numpy scalars": lambda values: list(np.array(values)),
+    "pandas": pandas_series,
+    "pandas objects": lambda values: pandas_series(values, dtype=object),
+    "pandas with another index": lambda values: pandas_series(values, index=range(5, 11)),
+    "pandas categorical": pandas_categorical,
+    "pandas categorical series": lambda values: pandas_series(pandas_categorical(values)),
+    "pandas index": pandas_index,
+    "polars": polars_series,
+    "pyarrow": pyarrow_array,
+    "pyarrow pieces": pyarrow_pieces,
+}
+
+
+def by_hand(kind: str) -> tuple[tuple[Any, ...], np.ndarray]:
+    names = sorted({*TRUE[kind], *PRED[kind]})
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    for true, pred in zip(TRUE[kind], PRED[kind], strict=True):
+        counts[names.index(true), names.index(pred)] += 1
+    return tuple(names), counts
+
+
+@pytest.mark.parametrize("kind", list(TRUE))
+@pytest.mark.parametrize("container", list(CONTAINERS))
+def test_every_container_of_every_kind_is_counted(container: str, kind: str) -> None:
+    make = CONTAINERS[container]
+    cm = ConfusionMatrix.from_predictions(make(TRUE[kind]), make(PRED[kind]))
+    names, counts = by_hand(kind)
+    assert cm.labels == names
+    assert [type(name) for name in cm.labels] == [type(name) for name in names]
+    assert cm.counts.dtype == np.int64
+    np.testing.assert_array_equal(cm.counts, counts)
+
+
+@pytest.mark.parametrize("kind", list(TRUE))
+@pytest.mark.parametrize("container", list(CONTAINERS))
+def test_containers_may_differ(container: str, kind: str) -> None:
+    cm = ConfusionMatrix.from_predictions(CONTAINERS[container](TRUE[kind]), PRED[kind])
+    assert cm == ConfusionMatrix.from_predictions(TRUE[kind], PRED[kind])
+
+
+@pytest.mark.parametrize("container", [name for name in CONTAINERS if "categ" not in name])
+def test_weights_come_from_every_container(container: str) -> None:
+    weights = CONTAINERS[container]([0.5, 1.0, 2.0, 0.0, 0.25, 4.0])
+    cm = ConfusionMatrix.from_predictions(TRUE["int"], PRED["int"], sample_weight=weights)
+    expected = confusion_matrix(
+        TRUE["int"], PRED["int"], sample_weight=[0.5, 1.0, 2.0, 0.0, 0.25, 4.0]
+    )
+    np.testing.assert_array_equal(cm.counts, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"])
+def test_integers_of_every_width_are_counted(dtype: str) -> None:
+    true, pred = np.array([120, 3, 120], dtype=dtype), np.array([3, 3, 120], dtype=dtype)
+    cm = ConfusionMatrix.from_predictions(true, pred)
+    assert cm.labels == (3, 120)
+    np.testing.assert_array_equal(cm.counts, [[1, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("values", [[-5, 2, 10**12], [-(2**63), 0, 2**63 - 1], [-3, -2, -1]])
+def test_integers_may_be_anywhere_in_64_bits(values: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    true, pred = rng.integers(0, 3, (2, 200))
+    cm = ConfusionMatrix.from_predictions(np.array(values)[true], np.array(values)[pred])
+    assert cm.labels == tuple(values)
+    np.testing.assert_array_equal(cm.counts, confusion_matrix(true, pred))
+
+
+def test_tensors_are_counted() -> None:
+    require("torch")
+    import torch
+
+    true, pred = torch.tensor(TRUE["int"], dtype=torch.int16), torch.tensor(PRED["int"])
+    cm = ConfusionMatrix.from_predictions(true, pred)
+    assert cm == ConfusionMatrix.from_predictions(TRUE["int"], PRED["int"])
+    flags = torch.tensor(TRUE["bool"])
+    assert ConfusionMatrix.from_predictions(flags, PRED["bool"]).labels == (False, True)
+    weights = torch.ones(6, dtype=torch.bfloat16, requires_grad=True)
+    assert ConfusionMatrix.from_predictions(true, pred, sample_weight=weights) == cm
+
+
+def test_string_dtypes_are_counted() -> None:
+    true, pred = np.array(TRUE["str"]), np.array(PRED["str"])
+    expected = ConfusionMatrix.from_predictions(TRUE["str"], PRED["str"])
+    string = np.dtypes.StringDType()
+    assert ConfusionMatrix.from_predictions(true.astype(string), pred.astype(string)) == expected
+    # The two columns may be of different widths and byte orders.
+    assert ConfusionMatrix.from_predictions(true.astype(">U30"), pred) == expected
+
+
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "boolean", "string[pyarrow]", "string[python]", "int64[pyarrow]", "Float64"]
+)
+def test_nullable_pandas_dtypes_are_counted(dtype: str) -> None:
+    require("pandas", "pyarrow")
+    kind = {"b": "bool", "s": "str"}.get(dtype[0], "int")
+    true, pred = pandas_series(TRUE[kind], dtype=dtype), pandas_series(PRED[kind], dtype=dtype)
+    expected = ConfusionMatrix.from_predictions(TRUE[kind], PRED[kind])
+    assert ConfusionMatrix.from_predictions(true, pred) == expected
+
+
+@pytest.mark.parametrize("kind", ["int", "str"])
+def test_polars_and_arrow_categories_are_counted(kind: str) -> None:
+    require("polars", "pyarrow")
+    import polars as pl
+    import pyarrow as pa
+
+    expected = ConfusionMatrix.from_predictions(TRUE[kind], PRED[kind])
+    coded = pa.array(TRUE[kind]).dictionary_encode()
+    assert ConfusionMatrix.from_predictions(coded, PRED[kind]) == expected
+    if kind == "str":
+        names = pl.Enum(sorted({*TRUE[kind], *PRED[kind]}, reverse=True))
+        for dtype in (pl.Categorical, names):
+            true, pred = (pl.Series(side, dtype=dtype) for side in (TRUE[kind], PRED[kind]))
+            assert ConfusionMatrix.from_predictions(true, pred) == expected
+
+
+def test_whole_floats_are_integers() -> None:
+    cm = ConfusionMatrix.from_predictions([1.0, 2.0, 2.0], np.array([1, 2, 1]))
+    assert cm.labels == (1, 2)
+    assert all(type(name) is int for name in cm.labels)
+
+
+def test_midnights_are_dates() -> None:
+    days = np.array(["2024-05-01", "2024-05-02"], dtype="datetime64[ns]")
+    cm = ConfusionMatrix.from_predictions(days, days.astype("datetime64[D]"))
+    assert cm.labels == (datetime.date(2024, 5, 1), datetime.date(2024, 5, 2))
+
+
+def test_strided_and_read_only_arrays_are_counted_and_left_alone() -> None:
+    table = np.array([TRUE["int"], PRED["int"]]).T
+    table.flags.writeable = False
+    before = table.copy()
+    cm = ConfusionMatrix.from_predictions(table[:, 0], table[:, 1])
+    assert cm == ConfusionMatrix.from_predictions(TRUE["int"], PRED["int"])
+    np.testing.assert_array_equal(table, before)
+
+
+def test_masked_arrays_without_masked_values_are_counted() -> None:
+    true = np.ma.masked_array([1, 2, 2], mask=[0, 0, 0])
+    assert ConfusionMatrix.from_predictions(true, [1, 2, 1]).total == 3
+
+
+@pytest.mark.parametrize("kind", list(TRUE))
+def test_labels_fix_the_order_and_add_unseen_classes(kind: str) -> None:
+    unseen = {"int": [99, -4], "str": ["zebra"], "bool": [], "date": [datetime.date(2000, 1, 1)]}
+    names = [*unseen[kind], *sorted({*TRUE[kind], *PRED[kind]}, reverse=True)]
+    cm = ConfusionMatrix.from_predictions(TRUE[kind], PRED[kind], labels=names)
+    assert cm.labels == tuple(names)
+    codes = {name: code for code, name in enumerate(names)}
+    expected = confusion_matrix(
+        [codes[name] for name in TRUE[kind]],
+        [codes[name] for name in PRED[kind]],
+        labels=range(len(names)),
+    )
+    np.testing.assert_array_equal(cm.counts, expected)
+
+
+def test_labels_come_as_arrays_and_categories() -> None:
+    names = np.array(["dog", "cat", "emu", "fox 🦊"])
+    cm = ConfusionMatrix.from_predictions(TRUE["str"], PRED["str"], labels=names)
+    assert cm.labels == ("dog", "cat", "emu", "fox 🦊")
+    assert all(type(name) is str for name in cm.labels)
+
+
+def test_integer_weights_stay_integers() -> None:
+    cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=[2, 3, 5])
+    assert cm.counts.dtype == np.int64
+    np.testing.assert_array_equal(cm.counts, [[5, 0], [5, 0]])
+    np.testing.assert_array_equal(cm.variances, [[13, 0], [25, 0]])
+
+
+def test_squared_weights_are_kept_as_variances() -> None:
+    cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=[0.5, 2.0, 3.0])
+    np.testing.assert_array_equal(cm.counts, [[2.5, 0], [3, 0]])
+    np.testing.assert_array_equal(cm.variances, [[4.25, 0], [9, 0]])
+    assert cm.is_weighted
+
+
+def test_variances_are_the_counts_without_weights() -> None:
+    cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0])
+    assert cm.variances is cm.counts
+    same = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=np.ones(3))
+    assert not same.is_weighted
+    assert same == cm
+
+
+def test_classes_of_weight_zero_keep_their_place() -> None:
+    cm = ConfusionMatrix.from_predictions([0, 5, 1], [0, 5, 1], sample_weight=[1.0, 0.0, 2.0])
+    assert cm.labels == (0, 1, 5)
+    np.testing.assert_array_equal(cm.label_counts, [1, 2, 0])
+
+
+def test_weights_may_turn_from_integers_to_floats() -> None:
+    n_samples = CHUNK + 10
+    weights: list[float] = [1] * CHUNK + [0.5] * 10
+    ones = [1] * n_samples
+    cm = ConfusionMatrix.from_predictions(ones, ones, sample_weight=weights)
+    assert cm.total == CHUNK + 5
+
+
+@pytest.mark.parametrize("step", [1, 10**6, 10**14])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_values_that_drift_apart_are_counted(step: int, is_weighted: bool) -> None:
+    # Later pieces go far outside of the range of the first, up and down.
+    rng = np.random.default_rng(1)
+    true = np.concatenate([rng.integers(0, 5, CHUNK), rng.integers(-900, 3000, CHUNK)]) * step
+    pred = np.concatenate([true[5:], true[:5]])
+    weights = rng.integers(1, 5, len(true)) / 4 if is_weighted else None
+    cm = ConfusionMatrix.from_predictions(true, pred, sample_weight=weights)
+    names, codes = np.unique(true, return_inverse=True)
+    expected = confusion_matrix(
+        codes, np.concatenate([codes[5:], codes[:5]]), sample_weight=weights
+    )
+    assert cm.labels == tuple(names.tolist())
+    counts = cm.counts.toarray() if cm.is_sparse else cm.counts
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_values_that_drift_slowly_are_counted() -> None:
+    true = np.repeat(np.arange(40), CHUNK // 4)
+    for values in (true, true[::-1], -true, true + 30):
+        cm = ConfusionMatrix.from_predictions(values, values)
+        np.testing.assert_array_equal(cm.counts, np.eye(40) * (CHUNK // 4))
+
+
+def test_index_of_finds_positions_of_every_kind() -> None:
+    for values in TRUE.values():
+        names = sorted(set(values), reverse=True)
+        cm = ConfusionMatrix.from_counts(np.eye(len(names)), labels=names)
+        expected = [names.index(value) for value in values]
+        for make in CONTAINERS.values():
+            np.testing.assert_array_equal(cm.index_of(make(values)), expected)
+
+
+def test_index_of_works_over_many_pieces_and_wide_ranges() -> None:
+    names = [5, -(10**15), 10**15, 0]
+    cm = ConfusionMatrix.from_counts(np.eye(4), labels=names)
+    codes = np.random.default_rng(2).integers(0, 4, 3 * CHUNK + 1)
+    np.testing.assert_array_equal(cm.index_of(np.array(names)[codes]), codes)
+    words = ConfusionMatrix.from_counts(np.eye(4), labels=["d", "c", "b", "a"])
+    # New words turn up in later pieces.
+    codes = np.sort(codes)
+    np.testing.assert_array_equal(words.index_of(np.array(["d", "c", "b", "a"])[codes]), codes)

@@ -1,0 +1,334 @@
+"""What counting refuses, each case with its own message."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deconfuse import ConfusionMatrix, InputError
+from deconfuse._columns import CHUNK
+from tests.support import require
+
+count = ConfusionMatrix.from_predictions
+
+
+def refused(message: str, hint: str | None, act: Callable[[], Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        act()
+    assert re.search(message, caught.value.message), caught.value.message
+    if hint is None:
+        assert caught.value.hint is None
+    else:
+        assert caught.value.hint is not None
+        assert re.search(hint, caught.value.hint), caught.value.hint
+
+
+def test_lengths_that_differ() -> None:
+    refused(
+        r"`y_true` and `y_pred` must describe the same samples, got 1,000 and 998 values",
+        "filter applied to only one",
+        lambda: count([1] * 1000, [1] * 998),
+    )
+
+
+def test_nothing_to_count() -> None:
+    for empty in ([], np.array([], dtype=int), ()):
+        refused(
+            "at least one sample, got none", "empty shard", lambda empty=empty: count(empty, [])
+        )
+
+
+@pytest.mark.parametrize(
+    "values", [[1, None, 3, None], ["a", None, "b", float("nan")], [1.0, np.nan, 2.0, np.nan]]
+)
+@pytest.mark.parametrize("as_objects", [False, True])
+def test_missing_labels_are_counted_over_the_whole_column(values: Any, as_objects: bool) -> None:
+    column = values * CHUNK
+    if as_objects:
+        column = np.array(column, dtype=object)
+    refused(
+        rf"`y_true` must have no missing values, got {2 * CHUNK:,} None or NaN among"
+        rf" {4 * CHUNK:,} \(first at position 1\)",
+        "drop these samples",
+        lambda: count(column, [1] * (4 * CHUNK)),
+    )
+
+
+def test_missing_predictions_in_a_late_piece() -> None:
+    column = [1] * CHUNK + [None]
+    refused(
+        rf"`y_pred` must have no missing values, got 1 None or NaN .*position {CHUNK:,}",
+        "give the missing class a name",
+        lambda: count([1] * (CHUNK + 1), column),
+    )
+
+
+def missing_in_libraries() -> dict[str, Any]:
+    require("pandas", "polars", "pyarrow")
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    return {
+        "pandas float": pd.Series([1, None]),
+        "pandas Int64": pd.Series([1, None], dtype="Int64"),
+        "pandas str": pd.Series(["a", None]),
+        "pandas objects": pd.Series(["a", pd.NA], dtype=object),
+        "pandas category": pd.Series(["a", None], dtype="category"),
+        "pandas dates": pd.Series([pd.Timestamp("2024-01-01"), pd.NaT]),
+        "polars int": pl.Series([1, None]),
+        "polars str": pl.Series(["a", None]),
+        "polars category": pl.Series(["a", None], dtype=pl.Categorical),
+        "polars dates": pl.Series([datetime.date(2024, 1, 1), None]),
+        "polars NaN": pl.Series([1.0, float("nan")]),
+        "pyarrow int": pa.array([1, None]),
+        "pyarrow str": pa.array(["a", None]),
+        "pyarrow dictionary": pa.array(["a", None]).dictionary_encode(),
+        "numpy dates": np.array(["2024-01-01", "NaT"], dtype="datetime64[D]"),
+        "masked": np.ma.masked_array([1, 2], mask=[False, True]),
+    }
+
+
+def test_missing_labels_of_every_library() -> None:
+    for name, values in missing_in_libraries().items():
+        with pytest.raises(InputError, match="missing values, got 1 None or NaN among 2") as caught:
+            count(values, values)
+        assert "position 1" in str(caught.value), name
+
+
+def test_infinite_labels() -> None:
+    refused("`y_pred` must be finite, got inf", "whole numbers", lambda: count([1.0], [np.inf]))
+
+
+@pytest.mark.parametrize("scores", [[0.2, 0.9], np.array([0.2, 0.9], dtype=np.float32)])
+def test_probabilities_as_labels(scores: Any) -> None:
+    refused(
+        r"`y_pred` must hold class labels, got the fraction 0\.2",
+        r"scores\.argmax\(axis=1\)` or, for two classes, `scores > 0\.5`",
+        lambda: count([0, 1], scores),
+    )
+
+
+def test_floats_too_large_to_be_exact() -> None:
+    refused(
+        r"must fit in 64 bits \(53 as floats\), got 1e\+20", "strings", lambda: count([1e20], [1])
+    )
+
+
+def test_integers_too_large() -> None:
+    refused(
+        "`y_true` must fit in 64 bits .*got 18446744073", "identifiers", lambda: count([2**64], [1])
+    )
+    huge = np.array([2**64 - 1], dtype=np.uint64)
+    refused("`y_pred` must fit in 64 bits", "identifiers", lambda: count([1], huge))
+
+
+@pytest.mark.parametrize(
+    "scores", [np.eye(3), [[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]], np.eye(3, dtype=int)]
+)
+def test_scores_in_place_of_predictions(scores: Any) -> None:
+    refused(
+        "`y_pred` must be one-dimensional, got",
+        r"argmax\(axis=1\)",
+        lambda: count([0, 1, 2], scores),
+    )
+
+
+def test_one_column_tables() -> None:
+    refused(
+        r"`y_true` must be one-dimensional, got shape \(3, 1\)",
+        r"\.ravel\(\)",
+        lambda: count(np.ones((3, 1), dtype=int), [1, 1, 1]),
+    )
+
+
+def test_a_single_number_is_no_column() -> None:
+    refused(r"one-dimensional, got shape \(\)", "argmax", lambda: count(np.array(3), [1]))
+
+
+def test_tensors_of_scores() -> None:
+    require("torch")
+    import torch
+
+    refused(r"got shape \(2, 3\)", "argmax", lambda: count([0, 1], torch.ones(2, 3)))
+
+
+@pytest.mark.parametrize("values", ["abc", {1: 2}, {1, 2}, iter([1, 2]), 5, None])
+def test_what_is_no_column(values: Any) -> None:
+    refused(
+        "`y_true` must be a one-dimensional sequence, got", "from_frame", lambda: count(values, [1])
+    )
+
+
+def test_frames_are_pointed_to_from_frame() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame({"y": [1, 2], "z": [1, 2]})
+    refused(r"one-dimensional, got shape \(2, 2\)", "argmax", lambda: count(frame, [1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("true", "pred", "kinds", "hint"),
+    [
+        ([0, 1], ["cat", "dog"], "int and str", "map the numbers to names"),
+        (["0", "1"], [0, 1], "str and int", "map the numbers to names"),
+        ([True, False], [1, 0], "bool and int", "turn both into bool"),
+        (np.array([1.0, 0.0]), [True, False], "int and bool", "both into int"),
+        ([datetime.date(2024, 1, 1)], ["2024-01-01"], "date and str", "type of the other"),
+    ],
+)
+def test_labels_and_predictions_of_two_types(true: Any, pred: Any, kinds: str, hint: str) -> None:
+    refused(
+        f"`y_true` and `y_pred` must be of one type, got {kinds}", hint, lambda: count(true, pred)
+    )
+
+
+@pytest.mark.parametrize("values", [[1, "a"], [True, 2], ["a", datetime.date(2024, 1, 1)]])
+def test_one_column_of_two_types(values: Any) -> None:
+    refused(
+        "`y_true` must be of one type, got ",
+        "all values into strings",
+        lambda: count(values, values),
+    )
+    late = [values[0]] * CHUNK + [values[1]]
+    refused(
+        "`y_true` must be of one type, got ", "all values into strings", lambda: count(late, late)
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [Decimal("1.5"), b"bytes", datetime.datetime(2024, 1, 1, 12), 1j, object(), (1, 2)]
+)
+def test_values_that_name_no_class(value: Any) -> None:
+    with pytest.raises(InputError, match="`y_true`"):
+        count([value], [value])
+
+
+def test_byte_strings() -> None:
+    refused(
+        "must hold text, not bytes", "decode", lambda: count(np.array([b"a"]), np.array([b"a"]))
+    )
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "timedelta64[s]", "V4"])
+def test_arrays_of_other_types(dtype: str) -> None:
+    refused(
+        "must be of int, str, bool or date, got",
+        "name classes by",
+        lambda: count(np.zeros(2, dtype), [1, 2]),
+    )
+
+
+def test_a_value_outside_of_labels_is_named() -> None:
+    refused(
+        "must be one of `labels`, got 'cow', 'emu'",
+        "add the class to `labels`",
+        lambda: count(["cat", "emu"], ["cow", "cat"], labels=["cat", "dog"]),
+    )
+    refused("got 3", "add the class", lambda: count([1, 3], [1, 1], labels=[1, 2]))
+
+
+def test_labels_of_another_type() -> None:
+    refused(
+        r"`labels` must be of the type of the values, got str \('0', '1'\) for int \(0, 1\)",
+        "type of the other",
+        lambda: count([0, 1], [1, 1], labels=["0", "1"]),
+    )
+    refused(
+        "got bool .* for int",
+        "type of the other",
+        lambda: count([0, 1], [1, 1], labels=[False, True]),
+    )
+
+
+def test_duplicate_labels() -> None:
+    refused(
+        "`labels` must be distinct, got 'a' more than once",
+        "merge_classes",
+        lambda: count(["a"], ["a"], labels=["a", "b", "a"]),
+    )
+
+
+def test_labels_that_are_no_list_of_names() -> None:
+    refused(
+        "`labels` must be a sequence of class names, got 'ab'",
+        "in a list",
+        lambda: count(["a"], ["b"], labels="ab"),
+    )
+    refused(
+        "`labels` must be a sequence of class names, got 3",
+        "in a list",
+        lambda: count([1], [1], labels=3),
+    )
+    refused("`labels` must name at least one class", None, lambda: count([1], [1], labels=[]))
+    refused(
+        "`labels` must be of one type, got int and str: 1, 'a'",
+        "all names into strings",
+        lambda: count([1], [1], labels=[1, "a"]),
+    )
+    refused(
+        "`labels` must have no missing values, got None",
+        "drop",
+        lambda: count([1], [1], labels=[1, None]),
+    )
+    refused(
+        "`labels` must be one-dimensional, got 2 axes",
+        None,
+        lambda: count([1], [1], labels=np.eye(2)),
+    )
+    refused(
+        "Values of `labels` must be int, str, bool or date, got 0.5",
+        "whole numbers",
+        lambda: count([1], [1], labels=[0.5]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "message", "hint"),
+    [
+        (
+            [1.0, -2.0, 1.0],
+            "`sample_weight` must not be negative, got -2.0 at position 1",
+            "weight 0",
+        ),
+        ([1, 1, -3], "`sample_weight` must not be negative, got -3 at position 2", "weight 0"),
+        (
+            [1.0, np.nan, 1.0],
+            "must have no missing values, got 1 None or NaN",
+            "give them weight 0",
+        ),
+        ([1.0, None, 1.0], "must have no missing values, got 1 None or NaN", "give them weight 0"),
+        ([1.0, 1.0, np.inf], "`sample_weight` must be finite, got inf at position 2", None),
+        (["a", "b", "c"], "`sample_weight` must be numbers, got 'a'", None),
+        ([1.0, object(), 1.0], "`sample_weight` must be numbers", None),
+        ([1.0, 2.0], "must have one weight per sample, got 2 weights for 3 samples", "filter"),
+        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)", None),
+        ([2**62, 2**62, 2**62], r"`sample_weight` must add up to at most 2\*\*63 - 1", "floats"),
+        ([1e308, 1e308, 1e308], "must have squares with a finite sum", "divide all"),
+    ],
+)
+def test_weights(weights: Any, message: str, hint: str | None) -> None:
+    refused(message, hint, lambda: count([0, 1, 1], [0, 1, 0], sample_weight=weights))
+
+
+def test_index_of_names_what_it_does_not_know() -> None:
+    cm = ConfusionMatrix.from_counts(np.eye(2), labels=["cat", "dog"])
+    refused(
+        "must be classes of the matrix, got 'emu'",
+        "the classes are 'cat', 'dog'",
+        lambda: cm.index_of(["cat", "emu"]),
+    )
+    refused(
+        r"must be classes of the matrix, got 0, 1 \(int\)", r"\(str\)", lambda: cm.index_of([0, 1])
+    )
+    flags = ConfusionMatrix.from_counts(np.eye(2), labels=[False, True])
+    refused(r"got 0, 1 \(int\)", r"\(bool\)", lambda: flags.index_of([0, 1]))
+    numbers = ConfusionMatrix.from_counts(np.eye(2))
+    refused(r"got False, True \(bool\)", r"\(int\)", lambda: numbers.index_of([True, False]))
