@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from deconfuse._version import __version__
 
 if TYPE_CHECKING:
+    from deconfuse.adapters.frame_geometry import geometric_confusions_from_frame
     from deconfuse.agreement import kl_divergence, l1_distance, overlap
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.errors import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         NotScalableError,
         UndefinedCellsWarning,
     )
+    from deconfuse.examples import load_example
     from deconfuse.geometry.compare import GeometryAgreement, geometry_agreement
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
     from deconfuse.geometry.result import GeometricConfusion
@@ -34,20 +36,24 @@ if TYPE_CHECKING:
         plot_geometry_agreement,
         plot_geometry_sensitivity,
     )
+    from deconfuse.reporting.plots import ConfusionMatrixDisplay
     from deconfuse.scaling import Scaling, ScalingStatus, scale
     from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
+    from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
     from deconfuse.statistics.separability import separability_score
 
 _HOMES = {
     "ColumnChoiceWarning": "deconfuse.errors",
     "ConfusionMatrix": "deconfuse.confusion",
+    "ConfusionMatrixDisplay": "deconfuse.reporting.plots",
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
     "GeometricConfusion": "deconfuse.geometry.result",
     "GeometryAgreement": "deconfuse.geometry.compare",
     "GeometrySensitivity": "deconfuse.geometry.sensitivity",
     "GeometryWarning": "deconfuse.errors",
+    "Hierarchy": "deconfuse.statistics.hierarchy",
     "InputError": "deconfuse.errors",
     "MapAccuracy": "deconfuse.statistics.area",
     "MissingExtraError": "deconfuse.errors",
@@ -62,10 +68,13 @@ _HOMES = {
     "class_weights": "deconfuse.rebalance",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
+    "geometric_confusions_from_frame": "deconfuse.adapters.frame_geometry",
     "geometry_agreement": "deconfuse.geometry.compare",
     "geometry_sensitivity": "deconfuse.geometry.sensitivity",
+    "hierarchy": "deconfuse.statistics.hierarchy",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",
+    "load_example": "deconfuse.examples",
     "map_accuracy": "deconfuse.statistics.area",
     "normalize": "deconfuse.normalization",
     "overlap": "deconfuse.agreement",
@@ -80,12 +89,14 @@ _HOMES = {
 __all__ = [
     "ColumnChoiceWarning",
     "ConfusionMatrix",
+    "ConfusionMatrixDisplay",
     "DeconfuseError",
     "DeconfuseWarning",
     "GeometricConfusion",
     "GeometryAgreement",
     "GeometrySensitivity",
     "GeometryWarning",
+    "Hierarchy",
     "InputError",
     "MapAccuracy",
     "MissingExtraError",
@@ -101,10 +112,13 @@ __all__ = [
     "class_weights",
     "geometric_confusion",
     "geometric_confusions",
+    "geometric_confusions_from_frame",
     "geometry_agreement",
     "geometry_sensitivity",
+    "hierarchy",
     "kl_divergence",
     "l1_distance",
+    "load_example",
     "map_accuracy",
     "normalize",
     "overlap",

@@ -239,7 +239,7 @@ def _coded_by_pyarrow(chunked: Any) -> _Coded:
 
 def _coded_by_polars(series: Any) -> _Coded:
     values = series.drop_nulls().unique()
-    codes = series.replace_strict(values, range(len(values)), default=-1)
+    codes = series.replace_strict(values, list(range(len(values))), default=-1)
     return _Coded(codes.to_numpy(), values.to_list())
 
 

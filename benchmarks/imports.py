@@ -1,0 +1,61 @@
+"""Time `import deconfuse` against `import scipy.sparse, sklearn.base`, each in fresh processes.
+
+    python benchmarks/imports.py
+
+Prints both medians and their ratio, and fails where the ratio is above two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+OURS = "import deconfuse"
+# What a user gets with the first count: the package and the modules behind it.
+OURS_IN_USE = "import deconfuse; deconfuse.ConfusionMatrix; deconfuse.normalize"
+REFERENCE = "import scipy.sparse, sklearn.base"
+LIMIT = 2.0
+
+
+def seconds_of(code: str) -> float:
+    """Return how long a fresh interpreter takes for these imports, without starting up."""
+    script = f"import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Return the median seconds of each import; the three take turns, so that load hits all."""
+    codes = {"deconfuse": OURS, "deconfuse in use": OURS_IN_USE, "reference": REFERENCE}
+    seconds: dict[str, list[float]] = {name: [] for name in codes}
+    for code in codes.values():
+        seconds_of(code)
+    for _ in range(rounds):
+        for name, code in codes.items():
+            seconds[name].append(seconds_of(code))
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def main() -> int:
+    """Measure, print, and return 1 where the limit is passed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", action="store_true", help="print numbers for machines")
+    options = parser.parse_args()
+    medians = measure(options.rounds)
+    ratios = {name: value / medians["reference"] for name, value in medians.items()}
+    if options.json:
+        record = {"seconds": medians, "ratios": ratios, "when": time.strftime("%Y-%m-%d")}
+        print(json.dumps(record, indent=2))
+    else:
+        for name, value in medians.items():
+            print(f"{name:>18}: {value * 1000:7.1f} ms, {ratios[name]:.2f} of the reference")
+    return int(max(ratios["deconfuse"], ratios["deconfuse in use"]) > LIMIT)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,50 @@
+"""What `import deconfuse` loads, and what it must not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import deconfuse as dc
+
+HEAVY = ("torch", "matplotlib", "duckdb", "pandas", "polars", "pyarrow", "sklearn", "rich", "typer")
+
+_PROBE = """
+import json, sys
+{code}
+print(json.dumps(sorted(name.partition(".")[0] for name in sys.modules)))
+"""
+
+
+def _loaded(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", _PROBE.format(code=code)], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(run.stdout))
+
+
+def test_the_package_alone_loads_nothing_heavy():
+    loaded = _loaded("import deconfuse")
+    assert "deconfuse" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_counting_and_normalizing_load_nothing_heavy():
+    code = (
+        "import deconfuse as dc\n"
+        "cm = dc.ConfusionMatrix.from_predictions([0, 1, 1], [0, 1, 0])\n"
+        "cm.normalize('bi').matrix\n"
+    )
+    assert _loaded(code).isdisjoint(set(HEAVY) - {"sklearn"})
+
+
+def test_the_probe_sees_what_is_loaded():
+    assert "matplotlib" in _loaded("import deconfuse, matplotlib")
+
+
+@pytest.mark.parametrize("name", dc.__all__)
+def test_every_public_name_loads(name):
+    assert getattr(dc, name) is not None
