@@ -73,7 +73,7 @@ def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
     """Return the arrays of a run, or None when there are none that can be used."""
     path = arrays_path(folder, config)
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             story = json.loads(str(stored["story"]))
             if story["config"] != config.to_json():
                 return None

@@ -28,7 +28,11 @@ __all__ = ["FileReport", "ResumingDownloader", "download", "take_from", "verify"
 #: Told how many bytes have come, of how many.
 Progress = Callable[[int, int], None]
 
-_CHUNK = 1 << 20
+#: Small, because what is in an unfinished chunk is lost when a connection breaks.
+_CHUNK = 1 << 16
+
+#: What unpacking raises when the bytes are not what they should be.
+_UNPACKING = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +111,18 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> list[Path]:
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
     taken: dict[str, Path] = {}
-    for name, read in _entries(source, spec):
-        file, packing = wanted.get(name, (None, ""))
-        if file is None or file.name in taken:
-            continue
-        content = read()
-        _check(content, packing, file, f"{name} in {source}")
-        write_bytes(target / name, content)
-        taken[file.name] = target / name
+    try:
+        for name, read in _entries(source, spec):
+            file, packing = wanted.get(name, (None, ""))
+            if file is None or file.name in taken:
+                continue
+            content = read()
+            _check(content, packing, file, f"{name} in {source}")
+            write_bytes(target / name, content)
+            taken[file.name] = target / name
+    except (*_UNPACKING, tarfile.TarError, zipfile.BadZipFile) as error:
+        message = f"{source} must be a whole archive, but it ends early ({error})."
+        raise InputError(message) from error
     for release in spec.releases:
         if all(file.name in taken for file in release):
             return [taken[file.name] for file in release]
@@ -133,15 +141,10 @@ def _entries(source: Path, spec: DatasetSpec) -> Iterator[tuple[str, Callable[[]
             if path.is_file() and _belongs(path.relative_to(source), spec):
                 yield path.name, path.read_bytes
     elif tarfile.is_tarfile(source):
-        try:
-            with tarfile.open(source) as archive:
-                for member in archive:
-                    if member.isfile() and _belongs(Path(member.name), spec):
-                        yield Path(member.name).name, partial(_member, archive, member)
-        except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise InputError(
-                f"{source} must be a whole archive, but it ends early ({error})."
-            ) from error
+        with tarfile.open(source) as archive:
+            for member in archive:
+                if member.isfile() and _belongs(Path(member.name), spec):
+                    yield Path(member.name).name, partial(_member, archive, member)
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as zipped:
             for entry in zipped.infolist():
@@ -168,7 +171,7 @@ def _check(content: bytes, packing: str, file: DataFile, name: str) -> None:
             content = gzip.decompress(content)
         elif packing == ".xz":
             content = lzma.decompress(content)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+    except _UNPACKING as error:
         raise InputError(f"{name} must be whole, but it cannot be unpacked ({error}).") from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
@@ -189,6 +192,8 @@ def download(folder: Path, spec: DatasetSpec, progress: Progress) -> list[Path]:
         raise MissingExtraError.of(
             "pooch", extra="experiments", feature="`deconfuse data prepare`"
         ) from error
+    # It would say what the progress bar says.
+    pooch.get_logger().setLevel("WARNING")
     incoming = folder / "incoming"
     incoming.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []

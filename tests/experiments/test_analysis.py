@@ -1,0 +1,216 @@
+"""From records to numbers, verdicts and text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from making import make_record
+
+import deconfuse as dc
+from deconfuse import InputError
+from deconfuse.experiments.analysis import (
+    METHODS,
+    Question,
+    Sample,
+    Scores,
+    off_diagonal_overlap,
+    score_records,
+    slope,
+    to_csv,
+)
+from deconfuse.experiments.causes import find_cases
+from deconfuse.experiments.claims import Claim, Evidence, Support, bi_is_best, paper_claims
+from deconfuse.experiments.config import ALPHAS, RunConfig
+from deconfuse.experiments.records import Record, read_records, write_record
+from deconfuse.experiments.reproduction import write_results
+from deconfuse.experiments.sweep import plan_runs
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    return [make_record(config) for config in plan_runs(["mnist", "mine"], ALPHAS, range(4))]
+
+
+def test_scores_are_what_the_paper_defines(records: list[Record]) -> None:
+    scores = score_records(records)
+    record = next(r for r in records if r.config == RunConfig("mnist", 2, 0.3))
+    model_1 = next(r for r in records if r.config == RunConfig("mnist", 2, 0.3).balanced)
+    bi = dc.normalize(record.matrix, "bi", epsilon=0.25).matrix
+    for target, metric, expected in (
+        ("balanced", "overlap", dc.overlap(model_1.matrix, bi)),
+        ("balanced", "kl", dc.kl_divergence(model_1.matrix + 0.25, bi)),
+        ("gcm row", "overlap", dc.overlap(record.gcms["row"], bi)),
+        (
+            "bi(balanced)",
+            "off-diagonal overlap",
+            off_diagonal_overlap(dc.normalize(model_1.matrix, "bi", epsilon=0.25).matrix, bi),
+        ),
+    ):
+        question = Question("mnist", 0.3, target, "bi", metric)
+        assert scores.values[question][2] == pytest.approx(expected)
+    assert scores.datasets() == ["mnist", "mine"]
+    assert scores.alphas("mnist") == list(ALPHAS)
+
+
+def test_a_run_without_its_balanced_model_has_experiment_2_only(records: list[Record]) -> None:
+    alone = [r for r in records if not r.config.is_balanced]
+    assert {q.target for q in score_records(alone).questions()} == {
+        "gcm row",
+        "gcm col",
+        "gcm all",
+        "gcm bi",
+    }
+
+
+def test_off_diagonal_overlap() -> None:
+    a, b = (
+        np.array([[8.0, 1, 1], [2, 9, 0], [0, 0, 7]]),
+        np.array([[1.0, 2, 0], [2, 1, 0], [0, 0, 1]]),
+    )
+    assert off_diagonal_overlap(a, b) == pytest.approx(0.25 + 0.5)
+    assert np.isnan(off_diagonal_overlap(np.eye(3), b))
+
+
+def test_interval_covers_the_mean_and_is_repeatable() -> None:
+    sample = Sample(np.random.default_rng(0).normal(size=30))
+    low, high = sample.interval()
+    assert low < sample.mean < high
+    # For thirty values the bootstrap is near the normal interval.
+    half = 1.96 * sample.values.std() / np.sqrt(30)
+    assert (high - low) / 2 == pytest.approx(half, rel=0.1)
+    assert sample.interval() == (low, high)
+    assert np.isnan(Sample(np.array([1.0])).interval()).all()
+
+
+def test_slope_is_least_squares_over_equal_steps() -> None:
+    questions = {Question("d", a, "t", "m", "overlap"): {0: 0.0} for a in ALPHAS}
+    scores = Scores(questions)
+    heights = {alpha: {0: 0.1 * k, 1: 1 - 0.3 * k, 7: 5.0} for k, alpha in enumerate(ALPHAS)}
+    del heights[0.1][7]  # a seed without every level is left out
+    found = slope(scores, "d", lambda alpha: heights[alpha])
+    assert found is not None
+    np.testing.assert_allclose(found.values, [0.1, -0.3])
+
+
+@pytest.mark.parametrize(
+    ("values", "sign", "support"),
+    [
+        ([0.1, 0.2, 0.15], 1, Support.YES),
+        ([0.1, 0.2, 0.15], -1, Support.NO),
+        ([0.1, -0.1, 0.05, -0.07], 1, Support.UNCLEAR),
+        ([0.5, 0.6], 1, Support.FEW),
+    ],
+)
+def test_support(values: list[float], sign: int, support: Support) -> None:
+    assert Evidence("a", "b", Sample(np.array(values)), sign).support is support
+
+
+def claim(*supports: str) -> Claim:
+    values = {"y": [1.0, 1.1, 1.2], "n": [-1.0, -1.1, -1.2], "u": [1.0, -1.0, 0.1], "f": [1.0]}
+    evidence = [
+        Evidence("MNIST", f"c{k}", Sample(np.array(values[s])), 1) for k, s in enumerate(supports)
+    ]
+    return Claim("t", "m", tuple(evidence))
+
+
+@pytest.mark.parametrize(
+    ("supports", "verdict"),
+    [
+        ("yyf", "holds"),
+        (
+            "yyun",
+            "holds in part (in 2 of 4 cells; the opposite in MNIST: c3; "
+            "no difference in MNIST: c2)",
+        ),
+        ("ynn", "does not hold (in 1 of 3 cells; the opposite in MNIST: c1, c2)"),
+        ("u", "does not hold (in 0 of 1 cells; no difference in MNIST: c0)"),
+        ("ff", "not decided (fewer than three seeds)"),
+    ],
+)
+def test_verdict(supports: str, verdict: str) -> None:
+    assert claim(*supports).verdict == verdict
+
+
+def planted(better: str) -> Scores:
+    """Return scores in which one method is ahead of all others by two points everywhere."""
+    rng = np.random.default_rng(0)
+    values = {}
+    for alpha in ALPHAS:
+        for method in METHODS:
+            lead = 0.02 if method == better else 0.0
+            for metric, sign in (("overlap", 1), ("kl", -1)):
+                question = Question("mnist", alpha, "balanced", method, metric)
+                values[question] = {s: 0.5 + sign * lead + 0.001 * rng.normal() for s in range(10)}
+    return Scores(values)
+
+
+def test_a_planted_winner_is_found_and_another_is_not() -> None:
+    for metric in ("overlap", "kl"):
+        for better, expected in (("bi", "holds"), ("row", "does not hold")):
+            found = bi_is_best(planted(better), str, ("balanced", metric), "t")
+            assert found.verdict.startswith(expected)
+    noted = bi_is_best(planted("row"), str, ("balanced", "overlap"), "t").evidence
+    assert {item.note for item in noted} == {"row"}
+
+
+def test_csv_has_every_question(records: list[Record]) -> None:
+    scores = score_records(records)
+    rows = list(csv.DictReader(io.StringIO(to_csv(scores))))
+    assert len(rows) == len(scores.questions())
+    row = next(
+        r for r in rows if (r["dataset"], r["target"], r["method"]) == ("mine", "gcm bi", "bi")
+    )
+    sample = scores.sample(Question("mine", float(row["alpha"]), "gcm bi", "bi", "overlap"))
+    assert sample is not None
+    assert float(row["mean"]) == pytest.approx(sample.mean, rel=1e-5)
+    assert int(row["n"]) == 4
+
+
+def test_cases_say_what_bi_lost_and_where(records: list[Record]) -> None:
+    for case in find_cases(records):
+        # Every cell is in one row and one column, so the classes' costs add up to twice the whole
+        # (the diagonal once), and the whole is twice the lead that bi lacks.
+        assert case.excess.shape == (4,)
+        assert 0 < case.ceiling <= 1
+    assert len(find_cases(records)) == 2 * 4 * 5
+
+
+def test_results_are_written_from_records_alone_and_equal_each_time(
+    records: list[Record], tmp_path: Path
+) -> None:
+    for record in records:
+        write_record(tmp_path / "records", record)
+    first = write_results(tmp_path / "one", tmp_path / "records")
+    again = write_results(tmp_path / "two", tmp_path / "records")
+    assert {path.name for path in first} >= {"REPRODUCTION.md", "scores.csv", "overlap.png"}
+    for one, two in zip(first, again, strict=True):
+        assert one.read_bytes() == two.read_bytes(), one.name
+    text = (tmp_path / "one" / "REPRODUCTION.md").read_text()
+    for title in (c.title for c in paper_claims(score_records(records), str)):
+        assert title in text
+    for name in (path.name for path in first if path.suffix == ".png"):
+        assert f"figures/{name}" in text
+
+
+def test_no_records_no_results(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"There must be records of runs in .*, but there are none"
+    ):
+        write_results(tmp_path, tmp_path / "records")
+
+
+def test_published_records_are_whole() -> None:
+    if not (RESULTS / "records").is_dir():
+        pytest.skip("the published records are not in this copy")
+    published = read_records(RESULTS / "records")
+    assert published
+    for record in published:
+        assert record.config.model == "cnn"
+        assert record.matrix.shape == (10, 10)
+        assert all((gcm >= 0).all() for gcm in record.gcms.values())

@@ -1,0 +1,120 @@
+"""The commands, as a person types them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from making import make_record
+from tests.support import require
+from typer.testing import CliRunner
+
+from deconfuse import InputError
+from deconfuse.experiments import sweep
+from deconfuse.experiments.commands import app
+from deconfuse.experiments.records import read_records, write_record
+from deconfuse.experiments.sweep import executor_crew, plan_runs
+
+RUNNER = CliRunner()
+
+
+def test_prepare_from_and_verify(data: Path, tmp_path: Path) -> None:
+    target = str(tmp_path / "new")
+    lacking = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", target])
+    assert lacking.exit_code == 1
+    assert "missing" in lacking.output
+    assert "deconfuse data prepare" in lacking.output
+    taken = RUNNER.invoke(app, ["data", "prepare", "mnist", "--from", str(data), "--data", target])
+    assert taken.exit_code == 0, taken.output
+    assert "MNIST: ready" in taken.output
+    fine = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", target])
+    assert fine.exit_code == 0
+    again = RUNNER.invoke(app, ["data", "prepare", "mnist", "--from", str(data), "--data", target])
+    assert "already there, and checked" in again.output
+
+
+def test_verify_names_a_wrong_file(data: Path) -> None:
+    path = data / "mnist" / "train-labels-idx1-ubyte"
+    path.write_bytes(path.read_bytes() + b"x")
+    result = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", str(data)])
+    assert result.exit_code == 1
+    assert "wrong" in result.output
+
+
+def test_reproduce_from_data_to_text(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch")
+    # The slice is known to this process only, so the runs stay in it.
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(sweep, "local_crew", lambda *_: executor_crew(pool, 1))
+        results = tmp_path / "results"
+        options = ["--data", str(data), "--results", str(results), "--no-keep-arrays"]
+        arguments = ["reproduce", "--dataset", "mnist", "--alpha", "1", "--seeds", "2", *options]
+        result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "4/4 mnist, seed 1, alpha 1" in result.output
+    assert "not decided" in result.output
+    assert len(read_records(results / "records")) == 4
+    assert "# What became of the paper's claims" in (results / "REPRODUCTION.md").read_text()
+    assert not (data / "cache").exists()
+
+
+def test_only_report_trains_nothing(tmp_path: Path) -> None:
+    for config in plan_runs(["mnist"], [1.0, 0.1], range(3)):
+        write_record(tmp_path / "records", make_record(config))
+    result = RUNNER.invoke(app, ["reproduce", "--only-report", "--results", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "figures" / "overlap.png").stat().st_size > 10_000
+
+
+def test_experiment_2_needs_no_balanced_models(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[bool] = []
+
+    def fake(configs: list, *_: object, **__: object) -> int:  # type: ignore[type-arg]
+        asked.extend(config.is_balanced for config in configs)
+        for config in configs:
+            write_record(tmp_path / "records", make_record(config))
+        return 0
+
+    monkeypatch.setattr(sweep, "run_sweep", fake)
+    arguments = ["reproduce", "--experiment", "2", "--seeds", "1", "--dataset", "mnist"]
+    result = RUNNER.invoke(app, [*arguments, "--results", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert asked == [False] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dataset", "imagenet"], "`dataset` must be one of mnist, .*, got 'imagenet'"),
+        (["--alpha", "0.5"], "`--alpha` must be one of 10, 3, 1, 0.3, 0.1, got 0.5"),
+        (["--seeds", "0"], "`--seeds` must be at least 1, got 0"),
+        (["--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
+        (["--sampling", "odd"], "`--sampling` must be relative or budget, got 'odd'"),
+        (["--workers", "2", "--dask", "x"], "Only one of `--workers` and `--dask` can be given"),
+    ],
+)
+def test_bad_options(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["reproduce", *arguments, "--results", str(tmp_path)])
+    assert isinstance(result.exception, InputError)
+
+    assert re.search(message, str(result.exception))
+
+
+def test_errors_are_a_line_or_two_without_a_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "deconfuse.experiments.commands", "reproduce"]
+    options = ["--dataset", "mnist", "--seeds", "1", "--data", str(tmp_path)]
+    done = subprocess.run(
+        [*command, *options, "--results", str(tmp_path / "r")], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("Error: MNIST must be in the data folder")
+    assert "deconfuse data prepare mnist" in done.stderr

@@ -1,0 +1,178 @@
+"""Reading the canonical files: right bytes give right arrays, wrong ones are named, never used."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slices
+
+from deconfuse import InputError
+from deconfuse.experiments import Dataset, formats, load_dataset
+from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
+from deconfuse.experiments.config import DATASETS
+from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_load(name: str, data: Path) -> None:
+    dataset = load_dataset(name, data)
+    side, channels = (28, 1) if "mnist" in name else (32, 3)
+    assert dataset.train_inputs.shape[1:] == (side, side, channels)
+    assert dataset.train_inputs.dtype == np.uint8
+    assert dataset.classes == CATALOGUE[name].classes
+    # The square that tells the class apart is where it was drawn, so axes and planes are right.
+    step = side // 4
+    for image, label in zip(dataset.test_inputs, dataset.test_labels, strict=True):
+        row, column = divmod(int(label), 4)
+        square = image[row * step : (row + 1) * step, column * step : (column + 1) * step]
+        assert square.min() >= 150
+
+
+def test_colours_and_order_of_records() -> None:
+    images, labels = slices.make_images(32, 3, 2, 7)
+    content = formats.write_labelled_records(images, labels)
+    # By the description of the format: a label, then 1024 red, 1024 green, 1024 blue, row by row.
+    assert content[0] == labels[0]
+    assert content[1 + 1024 + 32 + 5] == images[0, 1, 5, 1]
+    back, back_labels = formats.read_labelled_records(content, "x")
+    assert np.array_equal(back, images)
+    assert np.array_equal(back_labels, labels)
+
+
+def test_stl_planes_are_column_by_column_and_averaged_exactly() -> None:
+    rng = np.random.default_rng(0)
+    content = rng.integers(0, 256, size=2 * 3 * 96 * 96, dtype=np.uint8)
+    small = formats.read_stl_images(content.tobytes(), "x")
+    planes = content.reshape(2, 3, 96, 96).astype(int)
+    for image, channel, row, column in ((0, 0, 0, 0), (1, 2, 31, 5), (0, 1, 7, 30)):
+        # In the file, the first index of a plane is the column.
+        square = planes[image, channel, 3 * column : 3 * column + 3, 3 * row : 3 * row + 3]
+        assert small[image, row, column, channel] == (square.sum() + 4) // 9
+
+
+def test_area_average_rounds_to_nearest() -> None:
+    images = np.random.default_rng(1).integers(0, 256, size=(501, 6, 6, 3), dtype=np.uint8)
+    squares = images.reshape(501, 2, 3, 2, 3, 3).astype(float).mean(axis=(2, 4))
+    assert np.abs(formats.area_average(images, 3) - squares).max() <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "message"),
+    [
+        (formats.read_idx, b"\x00\x00", "x must be an IDX file of unsigned bytes"),
+        (formats.read_idx, b"PK\x03\x04....", "x must be an IDX file of unsigned bytes"),
+        (
+            formats.read_idx,
+            formats.write_idx(np.zeros((2, 3), dtype=np.uint8))[:-1],
+            r"x must have 18 bytes for its shape \(2, 3\), got 17",
+        ),
+        (formats.read_labelled_records, b"", "x must be records of 3073 bytes"),
+        (formats.read_labelled_records, b"0" * 3072, "x must be records of 3073 bytes"),
+        (formats.read_stl_images, b"0" * 100, "x must be 96 x 96 RGB images of 27648 bytes each"),
+        (formats.read_stl_labels, b"\x00\x01", "x must hold labels from 1 to 10"),
+        (formats.read_stl_labels, b"\x0b", "x must hold labels from 1 to 10"),
+    ],
+)
+def test_wrong_format(read: object, content: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(content, "x")  # type: ignore[operator]
+
+
+def test_missing_files_are_named_with_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="train-images-idx3-ubyte, train-labels") as error:
+        load_dataset("mnist", tmp_path)
+    assert "deconfuse data prepare mnist" in str(error.value)
+
+
+def test_corrupted_file_is_named_and_not_used(data: Path) -> None:
+    path = data / "cifar10" / "data_batch_3.bin"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=r"data_batch_3\.bin must have the sha256"):
+        load_dataset("cifar10", data)
+
+
+def test_short_file_is_named_and_not_used(data: Path) -> None:
+    path = data / "stl10" / "train_y.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"train_y\.bin must hold 60 bytes, got 59"):
+        load_dataset("stl10", data)
+
+
+@pytest.mark.parametrize("damage", ["cut", "not packed"])
+def test_broken_packed_file_is_named_and_not_used(damage: str, data: Path) -> None:
+    path = data / "mnist" / "train-images-idx3-ubyte.gz"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] if damage == "cut" else b"hello")
+    with pytest.raises(InputError, match=r"idx3-ubyte\.gz must be a complete packed file"):
+        load_dataset("mnist", data)
+
+
+def test_packed_and_plain_are_the_same(data: Path) -> None:
+    packed = load_dataset("fashion-mnist", data)
+    path = data / "fashion-mnist" / "t10k-images-idx3-ubyte.gz"
+    path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+    path.unlink()
+    plain = load_dataset("fashion-mnist", data)
+    assert np.array_equal(packed.test_inputs, plain.test_inputs)
+
+
+def test_already_averaged_release_is_the_same(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import hashlib
+    import lzma
+    from dataclasses import replace
+
+    from deconfuse.experiments import datasets
+    from deconfuse.experiments.catalogue import DataFile
+
+    whole = load_dataset("stl10", data)
+    files = []
+    for part, inputs, labels in (
+        ("train", whole.train_inputs, whole.train_labels),
+        ("test", whole.test_inputs, whole.test_labels),
+    ):
+        content = formats.write_labelled_records(inputs, labels)
+        name = f"stl10_32_{part}.bin"
+        files.append(DataFile(name, hashlib.sha256(content).hexdigest(), len(content)))
+        (data / "stl10" / f"{name}.xz").write_bytes(lzma.compress(content))
+    for path in (data / "stl10").glob("*_[Xy].bin"):
+        path.unlink()
+    spec = CATALOGUE["stl10"]
+    monkeypatch.setitem(CATALOGUE, "stl10", replace(spec, releases=(*spec.releases, tuple(files))))
+    datasets._load.cache_clear()
+    again = load_dataset("stl10", data)
+    assert np.array_equal(again.train_inputs, whole.train_inputs)
+    assert np.array_equal(again.test_labels, whole.test_labels)
+
+
+def test_unknown_dataset() -> None:
+    with pytest.raises(InputError, match="must be one of mnist, fashion-mnist, cifar10, stl10"):
+        dataset_spec("imagenet")
+
+
+def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "named"))
+    assert data_folder(tmp_path / "given") == tmp_path / "given"
+    assert data_folder() == tmp_path / "named"
+    monkeypatch.delenv(DATA_VARIABLE)
+    assert data_folder().parts[-2:] == ("deconfuse", "data")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0, 1, 1]), "`train_inputs` and `train_labels` must describe the same samples"),
+        (np.array([0.0, 1, 0, 1]), "`train_labels` must be one whole number a sample"),
+        (np.array([0, 0, 0, 0]), "`train_labels` must have every class from 0 to 1 and no other"),
+        (np.array([0, 1, 2, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
+        (np.array([0, 1, -1, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
+    ],
+)
+def test_bad_dataset(labels: np.ndarray, message: str) -> None:
+    inputs, good = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    with pytest.raises(InputError, match=message):
+        Dataset("mine", inputs, labels, inputs, good, ("a", "b"))

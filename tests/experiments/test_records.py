@@ -1,0 +1,171 @@
+"""A record says what was measured, is complete or absent, and is never mistaken for another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from making import make_arrays, make_record
+
+from deconfuse import InputError
+from deconfuse.experiments.arrays import arrays_path, read_arrays, write_arrays
+from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.measuring import measure
+from deconfuse.experiments.records import (
+    Record,
+    read_record,
+    read_records,
+    record_path,
+    write_record,
+)
+
+CONFIG = RunConfig("mnist", 0, 0.3)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    record = make_record(CONFIG)
+    path = write_record(tmp_path, record)
+    assert path == record_path(tmp_path, CONFIG)
+    again = read_record(path)
+    assert again.config == CONFIG
+    assert np.array_equal(again.matrix, record.matrix)
+    for name, gcm in record.gcms.items():
+        np.testing.assert_allclose(again.gcms[name], gcm, rtol=1e-6)
+    assert again.to_json() == path.read_text()
+    values = json.loads(path.read_text())
+    assert values["epochs"] == record.epochs
+    assert values["accuracy"] == pytest.approx(np.trace(record.matrix) / record.matrix.sum())
+    recalls = np.diag(record.matrix) / record.matrix.sum(axis=1)
+    assert values["balanced_accuracy"] == pytest.approx(recalls.mean())
+    assert values["test_sizes"] == record.matrix.sum(axis=1).tolist()
+
+
+def test_measuring_counts_and_overlaps_the_same_points() -> None:
+    import deconfuse as dc
+
+    arrays = make_arrays(CONFIG)
+    record = measure(arrays)
+    cm = dc.ConfusionMatrix.from_predictions(arrays.labels, arrays.predictions, labels=range(4))
+    assert np.array_equal(record.matrix, cm.counts)
+    gcm = dc.geometric_confusion(
+        arrays.embeddings, arrays.labels, arrays.predictions, weighting="bi", epsilon=0.25
+    )
+    np.testing.assert_allclose(record.gcms["bi"] * record.cell_volume, gcm.matrix)
+    assert record.n_cells == gcm.n_cells
+    assert record.epsilon == 0.25
+
+
+def test_a_class_never_predicted_is_measured_all_the_same() -> None:
+    arrays = make_arrays(CONFIG)
+    arrays.scores[:, 2] = -100.0
+    record = measure(arrays)
+    assert record.matrix[:, 2].sum() == 0
+    assert all(np.isfinite(gcm).all() for gcm in record.gcms.values())
+
+
+def break_record(path: Path, **changes: object) -> None:
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps({**values, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schema": 2}, "must be a record of version 1, got version 2"),
+        ({"schema": None}, "must be a record of version 1, got version None"),
+        ({"config": {"protocol": 0}}, "must be a run of version 1 of the protocol, got version 0"),
+        ({"matrix": [[1, 2], [3, 4]]}, r"must hold matrices of shape \(4, 4\)"),
+        ({"matrix": [["a"]]}, "must be a complete record, but a field is missing or wrong"),
+        ({"gcms": {}}, "must be a complete record, but a field is missing or wrong"),
+        (
+            {"config": RunConfig("mnist", 1, 0.3).to_json()},
+            "must hold the run that it is named after, got the run",
+        ),
+    ],
+)
+def test_records_that_cannot_be_used(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    break_record(path, **changes)
+    with pytest.raises(InputError, match=message):
+        read_record(path)
+
+
+def test_half_a_record_is_named(tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(InputError, match="must be a record in JSON, but it cannot be read"):
+        read_record(path)
+
+
+def test_not_even_an_object() -> None:
+    with pytest.raises(InputError, match="x must be a record of version 1, got version None"):
+        Record.from_json("[1, 2]", "x")
+
+
+def test_read_records_in_order(tmp_path: Path) -> None:
+    configs = [RunConfig("mnist", seed, alpha) for seed in (1, 0) for alpha in (0.1, 10.0)]
+    configs += [configs[0].balanced]
+    for config in configs:
+        write_record(tmp_path, make_record(config))
+    titles = [record.config.title for record in read_records(tmp_path)]
+    assert titles == [
+        "mnist, seed 0, alpha 10",
+        "mnist, seed 0, alpha 0.1",
+        "mnist, seed 1, balanced",
+        "mnist, seed 1, alpha 10",
+        "mnist, seed 1, alpha 0.1",
+    ]
+    assert len(read_records(tmp_path, [configs[0], RunConfig("stl10", 0, 1.0)])) == 1
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, {helpers!r})
+from making import make_record
+from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.records import write_record
+folder = Path({folder!r})
+write_record(folder, make_record(RunConfig("mnist", 0, 0.3)))
+# No file may grow past 500 bytes from here on: writing stops in the middle of the record.
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+for seed in (0, 1):
+    try:
+        write_record(folder, make_record(RunConfig("mnist", seed, 0.3)))
+    except OSError as error:
+        print("stopped", type(error).__name__)
+"""
+
+
+def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    script = FULL_DISK.format(helpers=str(Path(__file__).parent), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.count("stopped") == 2, done.stderr
+    # The old record is whole, the new one absent, and nothing lies around half-written.
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{CONFIG.key}.json"]
+    assert read_record(record_path(tmp_path, CONFIG)).config == CONFIG
+
+
+def test_arrays_round_trip(tmp_path: Path) -> None:
+    arrays = make_arrays(CONFIG)
+    assert write_arrays(tmp_path, arrays) == arrays_path(tmp_path, CONFIG)
+    again = read_arrays(tmp_path, CONFIG)
+    assert again is not None
+    assert measure(again).to_json() == measure(arrays).to_json()
+
+
+@pytest.mark.parametrize("damage", ["absent", "cut", "another run"])
+def test_arrays_that_cannot_be_used_are_made_again(damage: str, tmp_path: Path) -> None:
+    if damage == "cut":
+        path = write_arrays(tmp_path, make_arrays(CONFIG))
+        path.write_bytes(path.read_bytes()[:1000])
+    elif damage == "another run":
+        path = write_arrays(tmp_path, make_arrays(RunConfig("mnist", 1, 0.3)))
+        path.rename(arrays_path(tmp_path, CONFIG))
+    assert read_arrays(tmp_path, CONFIG) is None
