@@ -111,10 +111,18 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
             f"`{role}` must be the name of a column, got {type(name).__name__}.",
             hint="to count two sequences, use ConfusionMatrix.from_predictions.",
         )
-    if name in columns:
+    times = columns.count(name)
+    if times > 1:
+        raise InputError(
+            f"`{role}` must be one column, and {times} are named {name!r}.",
+            hint="rename the others; a join often leaves columns of the same name.",
+        )
+    if times:
         return name
-    alike = difflib.get_close_matches(name, columns, n=1)
-    alike += [column for column in columns if _plain(column) == _plain(name)]
+    # Pandas allows numbers and tuples as column names; they can be listed, but not meant.
+    named = [column for column in columns if isinstance(column, str)]
+    alike = difflib.get_close_matches(name, named, n=1)
+    alike += [column for column in named if _plain(column) == _plain(name)]
     hint = f"did you mean {alike[-1]!r}?" if alike else f"name the right one with `{role}`."
     raise InputError(
         f"`{role}` must be a column, got {name!r}. The columns are: {_listed(columns)}.", hint=hint
@@ -150,7 +158,11 @@ def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str
 
 
 def _usual(columns: Sequence[str], role: str) -> list[str]:
-    return [column for column in columns if _plain(column) in _USUAL_NAMES[role]]
+    return [
+        column
+        for column in columns
+        if isinstance(column, str) and _plain(column) in _USUAL_NAMES[role]
+    ]
 
 
 def _plain(name: str) -> str:

@@ -26,7 +26,9 @@ _NAMED_FILE = re.compile(r'(?:file = |file "|GZIP stream: )([^"\n]+)')
 def explain_failure(message: str, files: Sequence[DataFile]) -> InputError:
     """Return the error for a message of DuckDB on these files."""
     file = _named_file(message, files)
-    where = f"File {str(file.path)!r}" if file else f"One of {show([str(f.path) for f in files], 3)}"
+    where = f"One of {show([str(file.path) for file in files], 3)}"
+    if file is not None:
+        where = f"File {str(file.path)!r}"
     if "Malformed JSON" in message:
         return _json(message, where, file)
     for sign, explain in _EXPLANATIONS:

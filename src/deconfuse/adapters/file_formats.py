@@ -13,13 +13,13 @@ from typing import Literal, TypeAlias
 from deconfuse.adapters.zstd_frames import is_complete_zstd
 from deconfuse.errors import InputError
 
-__all__ = ["Compression", "DataFile", "Format", "inspect_file"]
+__all__ = ["HEAD_SIZE", "Compression", "DataFile", "Format", "inspect_file"]
 
 Format: TypeAlias = Literal["csv", "json", "parquet", "arrow", "arrow-stream", "npz"]
 Compression: TypeAlias = Literal["none", "gzip", "zstd"]
 ReadHead: TypeAlias = Callable[[Path], bytes]
 
-_HEAD_SIZE = 1 << 20
+HEAD_SIZE = 1 << 20
 
 _FORMATS_BY_SUFFIX: dict[str, tuple[Format, ...]] = {
     ".csv": ("csv",),
@@ -98,7 +98,7 @@ def inspect_file(path: Path, read_zstd_head: ReadHead) -> DataFile:
     """
     try:
         with path.open("rb") as stream:
-            raw = stream.read(_HEAD_SIZE)
+            raw = stream.read(HEAD_SIZE)
     except OSError as error:
         raise InputError(f"File {str(path)!r} could not be opened: {error.strerror}.") from error
     if not raw:
@@ -152,7 +152,7 @@ def _suffixes(path: Path) -> tuple[Compression, str | None]:
 def _gzip_head(path: Path) -> bytes:
     try:
         with gzip.open(path, "rb") as stream:
-            return stream.read(_HEAD_SIZE)
+            return stream.read(HEAD_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise _truncated(path, "its gzip data end early or are damaged") from error
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from deconfuse._checks import show
 from deconfuse.errors import InputError
 
 __all__ = ["FileSet", "Paths", "expand_paths", "pattern_of"]
@@ -148,7 +147,7 @@ def _refuse_repeated(files: Sequence[Path]) -> None:
         seen.add(place)
     if repeated:
         raise InputError(
-            f"Each file must be named once, got {show(repeated)} more than once.",
+            f"Each file must be named once, got {repeated[0]!r} more than once.",
             hint="its rows would count twice.",
         )
 

@@ -164,7 +164,8 @@ def _number(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
                 f"Column {name!r} must hold numbers, got {scan.type_of(name)}.",
             )
         return f"CAST({column} AS DOUBLE)"
-    return f"TRY_CAST({column} AS DOUBLE)"
+    # Behind trim, a cast stays here; bare, DuckDB moves it into the reader, where it fails.
+    return f"TRY_CAST(trim({column}) AS DOUBLE)"
 
 
 def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
@@ -181,6 +182,8 @@ def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
             f"`scores` must be a column of lists of numbers, got {scan.type_of(name)} in {name!r}.",
             hint="give one column a class as a list of names.",
         )
+    if scan.typing == "text":
+        column = f"trim({column})"
     return f"TRY_CAST({column} AS DOUBLE[])"
 
 

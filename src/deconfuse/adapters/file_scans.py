@@ -21,7 +21,7 @@ from deconfuse.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Scan", "Typing", "make_scans", "read_header", "zstd_head"]
+__all__ = ["Header", "Scan", "Typing", "make_scans", "read_header", "zstd_head"]
 
 # Whether values come with types of the engine, as text, or as JSON.
 Typing: TypeAlias = Literal["native", "text", "json"]
@@ -97,10 +97,21 @@ def make_scans(
             )
 
 
-def read_header(file: DataFile) -> tuple[list[str], str]:
-    """Return the column names of a delimited file, and its delimiter."""
-    # The head may end inside a character, so only its first record is decoded strictly.
-    text = file.head.decode("utf-8-sig", errors="replace").lstrip("\r\n")
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Column names of a delimited file, its delimiter, and how many empty lines come before."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    empty_lines: int
+
+
+def read_header(file: DataFile) -> Header:
+    """Return the header of a delimited file."""
+    # The head may end inside a character, so only its first record must be decoded.
+    whole = file.head.decode("utf-8-sig", errors="replace")
+    text = whole.lstrip("\r\n")
+    empty_lines = len(whole[: len(whole) - len(text)].splitlines())
     first_line = text.split("\n", 1)[0].split("\r", 1)[0]
     counts = {mark: _outside_quotes(first_line, mark) for mark in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
@@ -114,7 +125,7 @@ def read_header(file: DataFile) -> tuple[list[str], str]:
     header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     if any("\ufffd" in name for name in header):
         raise _not_utf8(file)
-    return header, delimiter
+    return Header(tuple(header), delimiter, empty_lines)
 
 
 def zstd_head(connection: duckdb.DuckDBPyConnection, path: Any) -> bytes:
@@ -140,32 +151,21 @@ def _outside_quotes(line: str, mark: str) -> int:
 
 def _csv_scans(files: Sequence[DataFile]) -> list[Scan]:
     """Return one scan for each layout: files may differ in the order of their columns."""
-    layouts: dict[tuple[tuple[str, ...], str, str], list[DataFile]] = {}
+    layouts: dict[tuple[Header, str], list[DataFile]] = {}
     for file in files:
-        names, delimiter = read_header(file)
-        layouts.setdefault((tuple(names), delimiter, file.compression), []).append(file)
+        layouts.setdefault((read_header(file), file.compression), []).append(file)
     scans = []
-    for (header, delimiter, compression), members in layouts.items():
-        _refuse_repeated_columns(header, members[0])
-        types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(header)))
+    for (header, compression), members in layouts.items():
+        types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(header.names)))
         source = (
-            "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
+            "read_csv(?, auto_detect=false, header=true, delim=?, skip=?, quote='\"', escape='\"',"
             " compression=?, strict_mode=true, null_padding=false, ignore_errors=false,"
             f" hive_partitioning=false, columns={{{types}}})"
         )
         patterns = [pattern_of(member.path) for member in members]
-        parameters = (patterns, delimiter, compression)
-        scans.append(Scan(tuple(members), header, "text", source, parameters))
+        parameters = (patterns, header.delimiter, header.empty_lines, compression)
+        scans.append(Scan(tuple(members), header.names, "text", source, parameters))
     return scans
-
-
-def _refuse_repeated_columns(header: Sequence[str], file: DataFile) -> None:
-    repeated = [name for name in dict.fromkeys(header) if name and list(header).count(name) > 1]
-    if repeated:
-        raise InputError(
-            f"File {str(file.path)!r} must name each column once, got {show(repeated)} more than"
-            " once.",
-        )
 
 
 def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:

@@ -7,13 +7,14 @@ its engine.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from narwhals.exceptions import NarwhalsError
+from narwhals.exceptions import DuplicateError, NarwhalsError
 
 from deconfuse.adapters.column_names import ColumnChoice, choose_columns
 from deconfuse.adapters.pairs import (
@@ -94,27 +95,50 @@ def count_frame(
     array([[1, 0],
            [1, 1]])
     """
-    lazy = _as_lazy(frame)
-    schema = lazy.collect_schema()
-    names = list(schema)
-    asked = None if scores is None else read_scores(scores, names)
+    table = _open(frame)
+    asked = None if scores is None else read_scores(scores, table.names)
     columns = choose_columns(
-        names, label=label, prediction=None if asked else prediction, weight=weight
+        table.names, label=label, prediction=None if asked else prediction, weight=weight
     )
     for column in (columns.label, columns.prediction):
         if column is not None:
-            _check_dtype(schema[column], column)
+            _check_dtype(table.dtype(column), column)
     if columns.weight is not None:
-        _check_weight_dtype(schema[columns.weight], columns.weight)
-    if columns.prediction is not None:
-        return build_matrix(_group(lazy.select(*_roles(columns)), columns), columns)
-    assert asked is not None
-    return _count_scores(lazy, columns, asked)
+        _check_weight_dtype(table.dtype(columns.weight), columns.weight)
+    if asked is not None:
+        return _count_scores(table, columns, asked)
+    chosen = table.frame.select(*_roles(table, columns))
+    return build_matrix(_group(chosen, columns), columns)
 
 
-def _as_lazy(frame: Any) -> nw.LazyFrame[Any]:
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A lazy frame, and how its engine spells the names of its columns."""
+
+    frame: nw.LazyFrame[Any]
+    names: list[str]
+    spelled: dict[str, str]
+
+    def dtype(self, name: str) -> Any:
+        return self.frame.collect_schema()[self.spelled[name]]
+
+    def column(self, name: str) -> nw.Expr:
+        return nw.col(self.spelled[name])
+
+
+def _open(frame: Any) -> _Table:
     try:
-        return nw.from_native(frame).lazy()
+        if hasattr(frame, "sparkSession"):
+            # Spark reads dots and backticks in a name as syntax, so columns go by position.
+            names = list(frame.columns)
+            ours = [f"c{position}" for position in range(len(names))]
+            lazy = nw.from_native(frame.toDF(*ours)).lazy()
+            return _Table(lazy, names, dict(zip(names, ours, strict=True)))
+        lazy = nw.from_native(frame).lazy()
+        names = list(lazy.collect_schema())
+        return _Table(lazy, names, {name: name for name in names})
+    except DuplicateError as error:
+        raise InputError(f"`frame` must have distinct column names. {error}") from error
     except TypeError as error:
         raise InputError(
             f"`frame` must be a data frame of {_ENGINES}, got {type(frame).__name__}.",
@@ -141,20 +165,20 @@ def _check_weight_dtype(dtype: Any, column: str) -> None:
         raise InputError(f"Weights must be numbers, got {dtype} in column {column!r}.")
 
 
-def _roles(columns: ColumnChoice) -> list[nw.Expr]:
+def _roles(table: _Table, columns: ColumnChoice) -> list[nw.Expr]:
     """Return the columns to count by under names of ours, so that no name can clash."""
-    roles = [nw.col(columns.label).alias(_TRUE)]
+    roles = [table.column(columns.label).alias(_TRUE)]
     if columns.prediction is not None:
-        roles.append(nw.col(columns.prediction).alias(_PRED))
+        roles.append(table.column(columns.prediction).alias(_PRED))
     if columns.weight is not None:
-        roles.append(nw.col(columns.weight).cast(nw.Float64()).alias(_WEIGHT))
+        roles.append(table.column(columns.weight).cast(nw.Float64()).alias(_WEIGHT))
     return roles
 
 
-def _count_scores(
-    lazy: nw.LazyFrame[Any], columns: ColumnChoice, scores: ScoreColumns
-) -> ConfusionMatrix:
-    chosen, n_scores = add_position(lazy, scores, keep=_roles(columns), name=_PRED)
+def _count_scores(source: _Table, columns: ColumnChoice, scores: ScoreColumns) -> ConfusionMatrix:
+    chosen, n_scores = add_position(
+        source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
+    )
     table = _group(chosen, columns, scores=scores)
     classes = scores.class_list(n_scores, table.true)
     return build_matrix(name_positions(table, classes), columns, classes=classes)
@@ -174,7 +198,17 @@ def _group(
             nw.col(_WEIGHT).count().alias("present"),
             nw.col(_WEIGHT).min().alias("lowest"),
         ]
-    grouped = _collect(chosen.group_by(_TRUE, _PRED).agg(*sums).head(MAX_PAIRS + 1))
+    try:
+        grouped = _collect(chosen.group_by(_TRUE, _PRED).agg(*sums).head(MAX_PAIRS + 1))
+    except TypeError as error:
+        # pandas finds out about lists in object columns only when it hashes them.
+        if "unhashable" not in str(error):
+            raise
+        raise InputError(
+            f"Labels and predictions must be int, str, bool or date, got values that cannot be"
+            f" compared: {error}.",
+            hint="for scores, use `scores`.",
+        ) from error
     refuse_too_many_pairs(len(grouped))
     rows = grouped[_ROWS].to_numpy().astype(np.int64)
     total = int(rows.sum())

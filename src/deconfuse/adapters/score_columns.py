@@ -138,18 +138,25 @@ def refuse_unknown_scores(missing: int, rows: int, scores: ScoreColumns) -> None
 
 
 def add_position(
-    frame: nw.LazyFrame[Any], scores: ScoreColumns, *, keep: Sequence[nw.Expr], name: str
+    frame: nw.LazyFrame[Any],
+    scores: ScoreColumns,
+    *,
+    spelled: Mapping[str, str],
+    keep: Sequence[nw.Expr],
+    name: str,
 ) -> tuple[nw.LazyFrame[Any], int]:
     """Return the columns ``keep`` with the position of the highest score, and how many scores.
 
-    The position is missing where a score is missing or NaN, or a list is of another length.
+    ``spelled`` says how the engine spells each column. The position is missing where a score is
+    missing or NaN, or a list is of another length.
     """
+    columns = [spelled[column] for column in scores.columns]
     if not scores.is_list:
-        named = [nw.col(column).cast(nw.Float64()) for column in scores.columns]
+        named = [nw.col(column).cast(nw.Float64()) for column in columns]
         return _with_position(frame, named, keep, name), len(named)
-    column = scores.columns[0]
-    frame = _lists_as_arrow(frame, column)
-    n_scores = _first_length(frame, column)
+    column = columns[0]
+    frame = _lists_as_arrow(frame, column, said=scores.described)
+    n_scores = _first_length(frame, column, said=scores.described)
     # Lists of another length become missing here: reading past their end is an error in Polars.
     lists = nw.when(nw.col(column).list.len() == n_scores).then(nw.col(column)).alias(column)
     items = [nw.col(column).list.get(item).cast(nw.Float64()) for item in range(n_scores)]
@@ -177,17 +184,15 @@ def _with_position(
     return frame.select(*kept, known)
 
 
-def _first_length(frame: nw.LazyFrame[Any], column: str) -> int:
+def _first_length(frame: nw.LazyFrame[Any], column: str, *, said: str) -> int:
     present = frame.select(nw.col(column)).filter(~nw.col(column).is_null())
     lengths = present.select(nw.col(column).list.len().alias("n")).head(1).collect()
     if lengths.is_empty() or not int(lengths["n"].to_list()[0]):
-        raise InputError(
-            f"`scores` must be lists with one score per class, got none in {column!r}."
-        )
+        raise InputError(f"`scores` must be lists with one score per class, got none in {said}.")
     return int(lengths["n"].to_list()[0])
 
 
-def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str) -> nw.LazyFrame[Any]:
+def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str, *, said: str) -> nw.LazyFrame[Any]:
     """Return the frame with a column that narwhals can read as lists."""
     dtype = frame.collect_schema()[column]
     if isinstance(dtype, nw.List):
@@ -206,7 +211,7 @@ def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str) -> nw.LazyFrame[Any]:
             typed = _to_lists(native[column], lists)
         return nw.from_native(native.assign(**{column: typed})).lazy()
     raise InputError(
-        f"`scores` must be a column of lists of numbers, got {dtype} in {column!r}.",
+        f"`scores` must be a column of lists of numbers, got {dtype} in {said}.",
         hint="give one column a class as a list of names; of Spark's vectors, make arrays with"
         " pyspark.ml.functions.vector_to_array.",
     )
