@@ -37,9 +37,13 @@ if TYPE_CHECKING:
         plot_geometry_sensitivity,
     )
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
+    from deconfuse.reporting.report import report
+    from deconfuse.reporting.samples import Samples
     from deconfuse.scaling import Scaling, ScalingStatus, scale
     from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
+    from deconfuse.statistics.diagnosis import Diagnosis, diagnose
+    from deconfuse.statistics.findings import Finding
     from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
     from deconfuse.statistics.separability import separability_score
 
@@ -49,6 +53,8 @@ _HOMES = {
     "ConfusionMatrixDisplay": "deconfuse.reporting.plots",
     "DeconfuseError": "deconfuse.errors",
     "DeconfuseWarning": "deconfuse.errors",
+    "Diagnosis": "deconfuse.statistics.diagnosis",
+    "Finding": "deconfuse.statistics.findings",
     "GeometricConfusion": "deconfuse.geometry.result",
     "GeometryAgreement": "deconfuse.geometry.compare",
     "GeometrySensitivity": "deconfuse.geometry.sensitivity",
@@ -60,12 +66,14 @@ _HOMES = {
     "Normalized": "deconfuse.normalization",
     "NotScalableError": "deconfuse.errors",
     "Rebalancer": "deconfuse.rebalance",
+    "Samples": "deconfuse.reporting.samples",
     "Scaling": "deconfuse.scaling",
     "ScalingStatus": "deconfuse.scaling",
     "SimilarityChoice": "deconfuse.statistics.choice",
     "UndefinedCellsWarning": "deconfuse.errors",
     "area_weighted": "deconfuse.statistics.area",
     "class_weights": "deconfuse.rebalance",
+    "diagnose": "deconfuse.statistics.diagnosis",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
     "geometric_confusions_from_frame": "deconfuse.adapters.frame_geometry",
@@ -81,6 +89,7 @@ _HOMES = {
     "plot_clusters": "deconfuse.reporting.geometry_plots",
     "plot_geometry_agreement": "deconfuse.reporting.geometry_plots",
     "plot_geometry_sensitivity": "deconfuse.reporting.geometry_plots",
+    "report": "deconfuse.reporting.report",
     "scale": "deconfuse.scaling",
     "separability_score": "deconfuse.statistics.separability",
     "similarity_choice": "deconfuse.statistics.choice",
@@ -92,6 +101,8 @@ __all__ = [
     "ConfusionMatrixDisplay",
     "DeconfuseError",
     "DeconfuseWarning",
+    "Diagnosis",
+    "Finding",
     "GeometricConfusion",
     "GeometryAgreement",
     "GeometrySensitivity",
@@ -103,6 +114,7 @@ __all__ = [
     "Normalized",
     "NotScalableError",
     "Rebalancer",
+    "Samples",
     "Scaling",
     "ScalingStatus",
     "SimilarityChoice",
@@ -110,6 +122,7 @@ __all__ = [
     "__version__",
     "area_weighted",
     "class_weights",
+    "diagnose",
     "geometric_confusion",
     "geometric_confusions",
     "geometric_confusions_from_frame",
@@ -125,6 +138,7 @@ __all__ = [
     "plot_clusters",
     "plot_geometry_agreement",
     "plot_geometry_sensitivity",
+    "report",
     "scale",
     "separability_score",
     "similarity_choice",

@@ -17,6 +17,7 @@ from deconfuse._checks import (
     as_count_matrix,
     class_names,
     kind_of,
+    show,
 )
 from deconfuse._classes import coarser, reordered, union
 from deconfuse._named_counts import named_counts
@@ -430,12 +431,22 @@ class ConfusionMatrix:
 
     def __repr__(self) -> str:
         hits = self.counts.diagonal().sum().item()
-        names = ", ".join(repr(value) for value in self.labels[:5])
+        names = show(self.labels[:5])
         more = ", ..." if self.n_classes > 5 else ""
         return (
             f"<ConfusionMatrix of {self.n_classes:,} classes ({names}{more}):"
             f" total {self.total:,}, {hits:,} on the diagonal>"
         )
+
+    def _repr_html_(self) -> str:
+        from deconfuse.reporting.display import matrix_html
+
+        return matrix_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from deconfuse.reporting.display import mimebundle
+
+        return mimebundle(self, self._repr_html_())
 
 
 def _settled(matrix: CountMatrix) -> CountMatrix:

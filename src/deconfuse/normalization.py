@@ -314,6 +314,16 @@ class Normalized:
             text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
         return text + ">"
 
+    def _repr_html_(self) -> str:
+        from deconfuse.reporting.display import normalized_html
+
+        return normalized_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from deconfuse.reporting.display import mimebundle
+
+        return mimebundle(self, self._repr_html_())
+
 
 def _normalize_bi(cm: ConfusionMatrix, epsilon: float, throw: bool) -> Normalized:
     solution = scale(cm.counts, epsilon=epsilon, throw=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.normalization import Normalized
 
-__all__ = ["findings_html", "matrix_html", "mimebundle", "normalized_html"]
+__all__ = ["matrix_html", "mimebundle", "normalized_html"]
 
 _TABLE_CLASSES = 25
 _TOP = 12
@@ -56,16 +56,6 @@ def normalized_html(n: Normalized) -> str:
     return _page(title, note, _heat_table(names, _dense(n.matrix), _dense(n.source.counts)))
 
 
-def findings_html(headline: str, findings: Any) -> str:
-    """Return a diagnosis as static HTML: sentences and what to do."""
-    items = "".join(
-        f'<li>{escape(f.sentence)} <span style="opacity:.7">{escape(f.advice or "")}</span></li>'
-        for f in findings
-    )
-    body = f"<ul>{items}</ul>" if items else "<p>Nothing stands out.</p>"
-    return _page(headline, "", body)
-
-
 def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     """Return what a notebook may show of a subject: the live explorer where it can run.
 
@@ -76,13 +66,13 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
         Its static form.
     """
     static = {"text/plain": repr(subject), "text/html": html}
-    if not _in_kernel() or importlib.util.find_spec("anywidget") is None:
+    cm = getattr(subject, "source", subject)
+    if cm.total == 0 or not _in_kernel() or importlib.util.find_spec("anywidget") is None:
         return static
     from deconfuse.reporting.summary import summarize
-    from deconfuse.reporting.widget import Explorer
+    from deconfuse.reporting.widget import explorer
 
-    cm = getattr(subject, "source", subject)
-    widget = Explorer.of(summarize(cm, title="confusion matrix"))
+    widget = explorer(summarize(cm, title="confusion matrix"))
     live = widget._repr_mimebundle_()
     data = live[0] if isinstance(live, tuple) else live
     # The static form stays in the bundle: saved notebooks are read where no widget runs.
@@ -150,7 +140,8 @@ def _top_table(cm: ConfusionMatrix, n: Normalized | None = None) -> str:
         for cell in n.top(_TOP)
     )
     head = "".join(
-        f'<th style="{_HEAD}">{escape(text)}</th>' for text in ("true", "predicted", n.method, "count")
+        f'<th style="{_HEAD}">{escape(text)}</th>'
+        for text in ("true", "predicted", n.method, "count")
     )
     return (
         f'<table style="{_STYLE}"><caption>most confused, by {escape(n.method)}</caption>'

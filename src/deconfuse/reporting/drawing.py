@@ -122,7 +122,7 @@ def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, who
     if diagonal is not None:
         images.append(("on the diagonal", diagonal))
     height = 1.0 if diagonal is None else 0.46
-    point = 1.0 / (cell_points(ax, 1))
+    point = 1.0 / _side_points(ax)
     for position, (name, scale) in enumerate(images):
         bottom = position * (1.0 - height)
         inset = ax.inset_axes((1.0 + 8 * point, bottom, 10 * point, height))
@@ -150,11 +150,16 @@ def _extend(image: AxesImage) -> str:
 def cell_points(ax: Axes, n_classes: int) -> float:
     """Return the width of a cell in points, after the layout has found its place."""
     root = ax.figure.figure
-    if root.get_layout_engine() is not None:
-        root.draw_without_rendering()
+    layout = root.get_layout_engine()
+    if layout is not None:
+        layout.execute(root)
+    return _side_points(ax) / n_classes
+
+
+def _side_points(ax: Axes) -> float:
     ax.apply_aspect()
     box = ax.get_window_extent()
-    return float(min(box.width, box.height)) / root.dpi * _POINTS_PER_INCH / n_classes
+    return float(min(box.width, box.height)) / ax.figure.figure.dpi * _POINTS_PER_INCH
 
 
 def draw_labels(
@@ -261,6 +266,8 @@ def draw_numbers(
             own.setdefault("alpha", 0.45)
         text = ax.text(j, i, str(texts[i, j]), **own)
         _as_plain_text(text)
+        # Numbers lie inside their cells; a layout that measured each would take seconds.
+        text.set_in_layout(False)
         result[i, j] = text
     return result
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse.agreement import overlap
+from deconfuse.geometry.compare import geometry_agreement
 from deconfuse.geometry.gcm import geometric_confusions
 from deconfuse.geometry.inputs import check_embeddings
 from deconfuse.geometry.projection import fit_projection
@@ -37,20 +37,18 @@ def geometry_payload(
         found = geometric_confusions(points, samples.y_true, samples.y_pred, labels=cm.labels)
         for weighting, gcm in found.items():
             dense = gcm.matrix if isinstance(gcm.matrix, np.ndarray) else gcm.matrix.toarray()
-            matrices[weighting] = encode(dense, "f4")
-            agreement[weighting] = {
-                other.weighting: _agreement(dense, np.asarray(other.normalized.matrix))
-                for other in found.values()
-            }
+            # Volumes depend on the unit of the embeddings; shown is the share of them, with the
+            # total that the normalization of the same name has.
+            total = 1.0 if weighting == "all" else float(cm.n_classes)
+            matrices[weighting] = encode(dense * (total / max(dense.sum(), 1e-300)), "f4")
+        table = geometry_agreement(found)
+        agreement = {
+            weighting: dict(zip(table.normalizations, map(float, row), strict=True))
+            for weighting, row in zip(table.weightings, table.overlap, strict=True)
+        }
     return GeometryPayload(
         matrices=matrices, agreement=agreement, points=_points(points, samples, cm, shown)
     )
-
-
-def _agreement(gcm: NDArray[np.float64], normalized: NDArray[np.float64]) -> float:
-    # Classes that never occur have no place in either matrix.
-    seen = ~(np.isnan(normalized).all(axis=0) | np.isnan(normalized).all(axis=1))
-    return float(overlap(gcm[np.ix_(seen, seen)], normalized[np.ix_(seen, seen)]))
 
 
 def _points(

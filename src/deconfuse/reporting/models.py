@@ -1,4 +1,4 @@
-"""One confusion matrix -> its part of the payload: counts, diagonals, intervals, parts of a count."""
+"""One confusion matrix -> its part of the payload: counts, diagonals, intervals, classes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from deconfuse.normalization import Normalized, normalize
 from deconfuse.reporting.payload import (
     AttributionPayload,
     BucketValuesPayload,
+    ClassesPayload,
     EncodedArray,
     IntervalPayload,
     ModelPayload,
     ScalingPayload,
     encode,
 )
+from deconfuse.statistics.attribution import attribute
+from deconfuse.statistics.bias import class_biases
+from deconfuse.statistics.reliability import assess
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -90,6 +94,7 @@ def model_payload(
         scalings={method: _scaling(n, shown) for method, n in normalized.items()},
         intervals=_intervals(normalized, shown, cells, counts, level),
         attribution=_attribution(normalized["bi"], shown),
+        classes=_classes(normalized["bi"], shown, level),
         bucket_values=(
             {method: _bucket_values(n, shown) for method, n in normalized.items()}
             if shown.bucket
@@ -192,18 +197,31 @@ def _share(part: FloatArray, whole: FloatArray) -> EncodedArray:
 
 
 def _attribution(n: Normalized, shown: Shown) -> AttributionPayload | None:
-    """Return the parts of ``count + epsilon`` that labels and predictions explain.
-
-    With ``B = left (M + epsilon) right``, a cell is ``B_ij / (left_i right_j)``; label and
-    prediction parts are ``1 / left`` and ``1 / right`` around their geometric means, so that they
-    multiply to one over the classes, and the even share of the total is the base.
-    """
-    if n.scaling is None or shown.bucket or not n.scaling.converged:
+    """Return the parts of ``count + epsilon`` that labels and predictions explain."""
+    if n.scaling is None or not n.scaling.converged:
         return None
-    log_label, log_prediction = -n.scaling.log_left, -n.scaling.log_right
-    size = n.n_classes
+    parts = attribute(n)
+    # The bucket pools classes with parts of their own, so it has none.
+    pad = np.full(int(shown.bucket), np.nan)
     return AttributionPayload(
-        base=float(n.source.total + n.epsilon * size**2) / size**2,
-        label=encode(np.exp(log_label - log_label.mean()), "f8"),
-        prediction=encode(np.exp(log_prediction - log_prediction.mean()), "f8"),
+        base=float(np.exp(parts.uniform)),
+        label=encode(np.concatenate([np.exp(parts.label[shown.kept]), pad]), "f8"),
+        prediction=encode(np.concatenate([np.exp(parts.prediction[shown.kept]), pad]), "f8"),
+    )
+
+
+def _classes(bi: Normalized, shown: Shown, level: float) -> ClassesPayload:
+    """Return bias and reliability of the shown classes; of the bucket nothing is said."""
+    biases = class_biases(bi.source, level)
+    graded = assess(bi).classes
+    pad = [np.nan] * int(shown.bucket)
+    blank = ("",) * int(shown.bucket)
+    kept = [int(k) for k in shown.kept]
+    return ClassesPayload(
+        bias=encode([*(biases[k].ratio for k in kept), *pad], "f4"),
+        bias_low=encode([*(biases[k].low for k in kept), *pad], "f4"),
+        bias_high=encode([*(biases[k].high for k in kept), *pad], "f4"),
+        verdicts=(*(biases[k].verdict for k in kept), *blank),
+        grades=(*(graded[k].grade for k in kept), *blank),
+        reasons=(*(", ".join(graded[k].reasons) for k in kept), *blank),
     )

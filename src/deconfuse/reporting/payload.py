@@ -19,6 +19,7 @@ __all__ = [
     "AttributionPayload",
     "BucketPayload",
     "BucketValuesPayload",
+    "ClassesPayload",
     "ComparisonPayload",
     "DirectoryPayload",
     "EncodedArray",
@@ -85,7 +86,7 @@ class IntervalPayload:
 
 @dataclass(frozen=True, slots=True)
 class AttributionPayload:
-    """Count + epsilon = base x similarity x label[i] x prediction[j]; similarity is what is left."""
+    """Count + epsilon = base x similarity x label[i] x prediction[j]; similarity is the rest."""
 
     base: float
     label: EncodedArray
@@ -101,6 +102,18 @@ class BucketValuesPayload:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassesPayload:
+    """What is known of each class: prediction bias with its interval, and how far to trust it."""
+
+    bias: EncodedArray
+    bias_low: EncodedArray
+    bias_high: EncodedArray
+    verdicts: tuple[str, ...]
+    grades: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelPayload:
     """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals."""
 
@@ -112,6 +125,7 @@ class ModelPayload:
     scalings: dict[str, ScalingPayload]
     intervals: dict[str, IntervalPayload | EncodedArray] | None
     attribution: AttributionPayload | None
+    classes: ClassesPayload
     bucket_values: dict[str, BucketValuesPayload] | None
 
 
@@ -129,10 +143,9 @@ class FindingPayload:
 
 @dataclass(frozen=True, slots=True)
 class LimitsPayload:
-    """Below how many samples a cell or a class is hatched, and the level of the intervals."""
+    """Below how many samples a cell is hatched, and the level of the intervals."""
 
     few_samples: float
-    few_class_samples: float
     level: float
 
 

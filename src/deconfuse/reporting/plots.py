@@ -192,10 +192,10 @@ class ConfusionMatrixDisplay:
         for _ in range(2):
             cell = drawing.cell_points(ax, len(values))
             drawing.draw_labels(ax, names, cell=cell, rotation=xticks_rotation)
+        cell = drawing.cell_points(ax, len(values))
         self.text_ = None
         if include_values is not False:
             no_sample = values == 0 if self._counts is None else self._counts == 0
-            cell = drawing.cell_points(ax, len(values))
             self.text_ = drawing.draw_numbers(
                 ax,
                 drawing.number_texts(values, whole=whole, values_format=values_format, cell=cell),
@@ -482,7 +482,9 @@ def _refuse_too_many(n_classes: int) -> None:
 def _checked_values(matrix: Any) -> npt.NDArray[Any]:
     values = _dense(matrix)
     if values.dtype.kind not in "biuf":
-        raise InputError(f"`confusion_matrix` must be numbers, got {show(values.ravel().tolist(), 2)}.")
+        raise InputError(
+            f"`confusion_matrix` must be numbers, got {show(values.ravel().tolist(), 2)}."
+        )
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise InputError(f"`confusion_matrix` must be square, got shape {values.shape}.")
     if np.isinf(values).any():

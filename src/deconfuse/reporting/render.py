@@ -9,6 +9,7 @@ from string import Template
 
 import numpy as np
 
+from deconfuse._text import escape_latex, escape_markdown
 from deconfuse.reporting.bundle import asset, bundle
 from deconfuse.reporting.payload import ModelPayload, ReportPayload, to_json
 
@@ -19,6 +20,7 @@ _TITLES = {
     "look_alike": "Look alike",
     "over_predicted": "Over-predicted",
     "under_predicted": "Under-predicted",
+    "not_alike": "Confused, but not alike",
     "careful": "Careful",
 }
 # A table for reading; the page and the JSON hold all cells.
@@ -64,15 +66,15 @@ def _fallback(payload: ReportPayload) -> str:
 
 def to_markdown(payload: ReportPayload) -> str:
     """Return the findings and the counts as Markdown, for a pull request or a log."""
-    lines = [f"# {_markdown(payload.title)}", "", _markdown(payload.headline), ""]
+    lines = [f"# {escape_markdown(payload.title)}", "", escape_markdown(payload.headline), ""]
     for kind in dict.fromkeys([*_TITLES, *(finding.kind for finding in payload.findings)]):
         found = [finding for finding in payload.findings if finding.kind == kind]
         if not found:
             continue
         lines += [f"## {_TITLES.get(kind, kind.replace('_', ' ').capitalize())}", ""]
         for finding in found:
-            advice = f" *{_markdown(finding.advice)}*" if finding.advice else ""
-            lines.append(f"- {_markdown(finding.sentence)}{advice}")
+            advice = f" *{escape_markdown(finding.advice)}*" if finding.advice else ""
+            lines.append(f"- {escape_markdown(finding.sentence)}{advice}")
         lines.append("")
     for model in payload.models:
         lines += _markdown_counts(payload, model)
@@ -82,12 +84,12 @@ def to_markdown(payload: ReportPayload) -> str:
 
 def _markdown_counts(payload: ReportPayload, model: ModelPayload) -> list[str]:
     counts = _dense_counts(payload, model)
-    name = f" of {_markdown(model.name)}" if len(payload.models) > 1 else ""
+    name = f" of {escape_markdown(model.name)}" if len(payload.models) > 1 else ""
     shown = min(len(payload.labels), _TABLE_CLASSES)
     part = (
         f", first {shown} of {len(payload.labels)} classes" if shown < len(payload.labels) else ""
     )
-    labels = [_markdown(label) for label in payload.labels[:shown]]
+    labels = [escape_markdown(label) for label in payload.labels[:shown]]
     lines = [f"## Counts{name}{part}", ""]
     lines.append("| true \\\\ predicted | " + " | ".join(labels) + " |")
     lines.append("|---|" + "---:|" * shown)
@@ -97,24 +99,10 @@ def _markdown_counts(payload: ReportPayload, model: ModelPayload) -> list[str]:
     return [*lines, ""]
 
 
-def _markdown(text: str) -> str:
-    """Return text that Markdown shows as it is."""
-    flat = " ".join(text.split())
-    for mark in "\\`*_{}[]<>#|~$":
-        flat = flat.replace(mark, "\\" + mark)
-    return flat
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
-
-
 def to_latex(payload: ReportPayload) -> str:
     """Return the bi-normalized matrix with its counts as a LaTeX table (booktabs)."""
     shown = min(len(payload.labels), _TABLE_CLASSES)
-    labels = [_latex(label) for label in payload.labels[:shown]]
+    labels = [escape_latex(label) for label in payload.labels[:shown]]
     tables = []
     for model in payload.models:
         counts = _dense_counts(payload, model)
@@ -126,16 +114,16 @@ def to_latex(payload: ReportPayload) -> str:
             + r" \\"
             for label, row, n in zip(labels, values, counts, strict=False)
         ]
-        name = f", {_latex(model.name)}" if len(payload.models) > 1 else ""
+        name = f", {escape_latex(model.name)}" if len(payload.models) > 1 else ""
         tables.append(
             "\n".join(
                 [
                     "% needs \\usepackage{booktabs}",
                     r"\begin{table}",
                     r"\centering",
-                    rf"\caption{{{_latex(payload.title)}{name}: bi-normalized (every row and column "
-                    r"sums to 1), counts in brackets. True classes on rows, predicted classes on "
-                    r"columns.}",
+                    rf"\caption{{{escape_latex(payload.title)}{name}: bi-normalized (every row and "
+                    r"column sums to 1), counts in brackets. True classes on rows, predicted "
+                    r"classes on columns.}",
                     rf"\begin{{tabular}}{{l{'r' * shown}}}",
                     r"\toprule",
                     r"true $\backslash$ predicted & " + " & ".join(labels) + r" \\",
@@ -148,10 +136,6 @@ def to_latex(payload: ReportPayload) -> str:
             )
         )
     return "\n\n".join(tables) + "\n"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
 def _dense_counts(payload: ReportPayload, model: ModelPayload) -> np.ndarray:

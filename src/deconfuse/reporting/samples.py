@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse.errors import InputError
-from deconfuse.reporting.payload import SamplesPayload, encode
+from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
 from deconfuse.reporting.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
@@ -99,16 +99,15 @@ def samples_payload(
     rows = np.argsort(keys, kind="stable")
     cells, starts, sizes = np.unique(keys[rows], return_index=True, return_counts=True)
     on_diagonal = cells // shown.n == cells % shown.n
-    most = np.where(
-        on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell
-    )
+    most = np.where(on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell)
     taken = np.minimum(sizes, most)
     taken = _within(taken, on_diagonal)
     offsets = np.concatenate([[0], np.cumsum(taken)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], taken)
     listed = rows[np.repeat(starts, taken) + within]
     ids = None if samples.ids is None else tuple(str(samples.ids[row]) for row in listed)
-    image_at, images = None, ()
+    image_at: EncodedArray | None = None
+    images: tuple[str, ...] = ()
     if samples.images is not None:
         order = _picture_order(cells, offsets, shown.n, closeness)
         thumbnails = Thumbnails.of(samples.images, samples.max_image_bytes)

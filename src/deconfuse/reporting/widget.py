@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-import anywidget
-import traitlets
+from functools import cache
+from typing import Any
 
+from deconfuse.errors import MissingExtraError
 from deconfuse.reporting.bundle import bundle
 from deconfuse.reporting.payload import ReportPayload, to_json
 
-__all__ = ["Explorer"]
+__all__ = ["explorer"]
 
 
-class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
-    """A live matrix in a notebook cell.
+def explorer(payload: ReportPayload) -> Any:
+    """Return a live matrix for a notebook cell.
 
-    Attributes
+    Parameters
     ----------
-    payload : str
-        What is shown, as JSON; a new one replaces the picture.
-    selection : dict
-        The cell, row or column that the reader selected: ``kind``, ``i`` (true class) and ``j``
-        (predicted class) as positions; empty when nothing is selected.
+    payload : ReportPayload
+        What to show.
+
+    Returns
+    -------
+    anywidget.AnyWidget
+        With two traits: ``payload`` (JSON; a new one replaces the picture) and ``selection``: the
+        cell, row or column that the reader selected, as ``kind``, ``i`` (true class) and ``j``
+        (predicted class) by position; empty when nothing is selected.
+
+    Raises
+    ------
+    MissingExtraError
+        If anywidget is not installed.
     """
+    return _widget_class()(payload=to_json(payload))
 
-    _esm = bundle("widget")
-    payload = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
-    @classmethod
-    def of(cls, payload: ReportPayload) -> Explorer:
-        """Return the widget that shows a payload."""
-        return cls(payload=to_json(payload))
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise MissingExtraError.of(
+            "anywidget", extra="notebook", feature="The live explorer"
+        ) from error
+
+    class Explorer(anywidget.AnyWidget):
+        _esm = bundle("widget")
+        payload = traitlets.Unicode().tag(sync=True)
+        selection = traitlets.Dict().tag(sync=True)
+
+    return Explorer

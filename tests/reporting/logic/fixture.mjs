@@ -10,7 +10,7 @@ export function encode(values, dtype) {
 }
 
 /** A payload of a dense matrix; `bi` diagonals default to ones. */
-export function payloadOf(counts, { labels, left, right, epsilon = 0, more = {} } = {}) {
+export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, more = {} } = {}) {
   const n = counts.length;
   const cells = [];
   const values = [];
@@ -31,7 +31,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, more = {} 
     title: "test",
     headline: "A test.",
     labels: labels ?? counts.map((_, k) => `c${k}`),
-    limits: { few_samples: 5, few_class_samples: 30, level: 0.95 },
+    limits: { few_samples: 5, level: 0.95 },
     models: [{
       name: "A", total, weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
       scalings: {
@@ -39,6 +39,10 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, more = {} 
         all: scaling(Array(n).fill(1 / total), ones), bi: scaling(left ?? ones, right ?? ones, epsilon),
       },
       intervals: null, attribution: null, bucket_values: null,
+      classes: {
+        bias: encode(ones, "f4"), bias_low: encode(ones, "f4"), bias_high: encode(ones, "f4"), verdicts: Array(n).fill("even"),
+        grades: grades ?? Array(n).fill("good"), reasons: Array(n).fill(""),
+      },
     }],
     findings: [], similarity_order: null, linkage: null, bucket: null, directory: null, samples: null,
     geometry: null, comparison: null,

@@ -78,22 +78,23 @@ test("two models give a difference, with p-values where tests exist", () => {
 });
 
 test("cells are trusted for what they rest on", () => {
-  const study = readStudy(payloadOf([[90, 10, 0], [3, 45, 0], [0, 0, 0]], { epsilon: 0.3 }));
+  const study = readStudy(payloadOf([[90, 10, 0], [3, 45, 0], [0, 0, 0]], { epsilon: 0.3, grades: ["good", "poor", "good"] }));
   const frame = frameOf(study, new Map(), STATE);
   const pane = paneOf(study, frame, { method: "bi", model: "0", log: false });
-  const limits = { few_samples: 5, few_class_samples: 30 };
+  const limits = { few_samples: 5 };
   assert.equal(trustOf(pane, 3, 0, 0, limits), "");
   assert.equal(trustOf(pane, 3, 1, 0, limits), "few");
   assert.equal(trustOf(pane, 3, 0, 2, limits), "epsilon");
   assert.equal(trustOf(pane, 3, 2, 0, limits), "unseen");
-  assert.equal(trustOf(pane, 3, 1, 1, { ...limits, few_class_samples: 50 }), "thin");
+  assert.equal(trustOf(pane, 3, 1, 1, limits), "thin");
   const counts = paneOf(study, frame, { method: "counts", model: "0", log: false });
   assert.equal(trustOf(counts, 3, 1, 0, limits), "", "a count is what it is");
-  const facts = { count: 3, epsilon: 0.3, labels: 48, predictions: 93 };
+  const facts = { count: 3, epsilon: 0.3, labels: 48, reasons: ["only 7 effective samples", ""] };
   const names = { true: "a", pred: "b" };
   assert.match(trustSentence("few", facts, names, String), /Only 3 counted/);
   assert.match(trustSentence("epsilon", facts, names, String), /epsilon alone \(0.3/);
-  assert.match(trustSentence("thin", facts, names, String), /a has only 48 samples/);
+  assert.match(trustSentence("thin", facts, names, String), /row of a with care: only 7 effective/);
+  assert.match(trustSentence("thin", { ...facts, reasons: ["", "20% of it is epsilon"] }, names, String), /column of b with care: 20%/);
   assert.match(trustSentence("unseen", { ...facts, labels: 0 }, names, String), /no sample of a/);
   assert.equal(trustSentence("", facts, names, String), "");
 });
@@ -117,7 +118,12 @@ test("company is sorted, counted, and never the class itself", () => {
   const counts = [5, 2, 3, 0, 9, 0, 0, 0, 9];
   assert.deepEqual(companyOf(values, counts, 3, 0, "row", 5).map((c) => c.unit), [2, 1]);
   assert.deepEqual(companyOf(values, counts, 3, 1, "col", 5), [{ unit: 0, value: 0.2, count: 2 }]);
-  assert.equal(biasOf(30, 10).word, "over-predicted");
-  assert.equal(biasOf(5, 10).word, "under-predicted");
-  assert.ok(Number.isNaN(biasOf(5, 0).ratio));
+});
+
+test("bias is what the diagnosis says, in words", () => {
+  const payload = payloadOf(COUNTS);
+  Object.assign(payload.models[0].classes, { bias: encode([2.5, 1, NaN], "f4"), verdicts: ["over", "even", "never seen"] });
+  const [model] = readStudy(payload).models;
+  assert.deepEqual([biasOf(model, 0).word, biasOf(model, 0).ratio], ["over-predicted", 2.5]);
+  assert.equal(biasOf(model, 2).word, "not in the data");
 });

@@ -58,6 +58,14 @@ test("branches know their members, cuts give groups", () => {
   assert.deepEqual(cutTree(branches, 4, 1), [6]);
 });
 
+test("a bucket stays outside the tree, and no branch takes its number", () => {
+  const branches = branchesOf(LINKAGE, 5);
+  assert.deepEqual([...branches.keys()], [5, 6, 7]);
+  assert.deepEqual([branches.get(7).left, branches.get(7).right], [5, 6]);
+  assert.deepEqual(cutTree(branches, 5, 2), [5, 6]);
+  assert.deepEqual(unitsOf(["a", "b", "c", "d", "other"], branches, [5, 6], [1, 1, 1, 1, 1]).map((u) => u.members), [[0, 1], [2, 3], [4]]);
+});
+
 test("units hold every class once, a collapsed branch swallows those inside", () => {
   const branches = branchesOf(LINKAGE, 4);
   const units = unitsOf(["a", "b", "c", "d"], branches, [4], [1, 9, 1, 1]);

@@ -11,7 +11,7 @@ export const TRUST = {
 
 /**
  * @param {import("./panes.js").Pane} pane @param {number} n @param {number} i @param {number} j units
- * @param {{few_samples: number, few_class_samples: number}} limits
+ * @param {{few_samples: number}} limits
  */
 export function trustOf(pane, n, i, j, limits) {
   const value = pane.values[i * n + j];
@@ -20,13 +20,13 @@ export function trustOf(pane, n, i, j, limits) {
   const count = pane.counts[i * n + j];
   if (count === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
   if (count < limits.few_samples) return TRUST.FEW;
-  const thin = Math.min(pane.labelCounts[i], pane.predictionCounts[j]) < limits.few_class_samples;
-  return thin ? TRUST.THIN : TRUST.FINE;
+  return pane.poor[i] || pane.poor[j] ? TRUST.THIN : TRUST.FINE;
 }
 
 /**
  * Sentences for the inspector.
- * @param {string} trust @param {{count: number, epsilon: number, labels: number, predictions: number}} facts
+ * @param {string} trust
+ * @param {{count: number, epsilon: number, labels: number, reasons: [string, string]}} facts reasons of the true and the predicted class
  * @param {{true: string, pred: string}} names
  * @param {(value: number) => string} number
  */
@@ -41,9 +41,8 @@ export function trustSentence(trust, facts, names, number) {
   }
   if (trust === TRUST.FEW) return `Only ${number(facts.count)} counted here: too few samples to say more.`;
   if (trust === TRUST.THIN) {
-    return facts.labels <= facts.predictions
-      ? `${names.true} has only ${number(facts.labels)} samples: read its row with care.`
-      : `${names.pred} is predicted only ${number(facts.predictions)} times: read its column with care.`;
+    const [own, other] = facts.reasons;
+    return own ? `Read the row of ${names.true} with care: ${own}.` : `Read the column of ${names.pred} with care: ${other}.`;
   }
   return "";
 }
@@ -94,12 +93,15 @@ export function companyOf(values, counts, n, k, side, limit) {
 }
 
 /**
- * Over- or under-prediction of a class: share of predictions over share of labels.
- * @param {number} predictions @param {number} labels
+ * Over- or under-prediction of a class, as diagnosed.
+ * @param {any} model @param {number} k class
  */
-export function biasOf(predictions, labels) {
-  if (labels === 0) return { ratio: NaN, word: "not in the data" };
-  const ratio = predictions / labels;
-  const word = ratio > 1.1 ? "over-predicted" : ratio < 1 / 1.1 ? "under-predicted" : "predicted about as often as it occurs";
-  return { ratio, word };
+export function biasOf(model, k) {
+  const { bias, biasLow, biasHigh, verdicts } = model.classes;
+  const words = { over: "over-predicted", under: "under-predicted", even: "predicted as often as it should be", "never seen": "not in the data" };
+  return {
+    ratio: bias[k],
+    interval: /** @type {[number, number]} */ ([biasLow[k], biasHigh[k]]),
+    word: words[/** @type {keyof typeof words} */ (verdicts[k])] ?? "",
+  };
 }

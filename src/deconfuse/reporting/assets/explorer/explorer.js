@@ -40,7 +40,7 @@ export class Explorer {
   constructor(host, payload, options) {
     this.options = options;
     this.study = readStudy(payload);
-    this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.linkage.length / 4 + 1) : new Map();
+    this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
     this.defaults = defaultState(this.study);
     const state = options.page ? readHash(location.hash, this.defaults, this.#limits()) : this.defaults;
     this.store = new Store(state);
@@ -236,7 +236,7 @@ export class Explorer {
     const paneWidth = sideBySide ? Math.floor((width - 20) / 2) : width;
     const high = this.options.page && !this.printing ? this.#roomBelow() : 560;
     const tree = state.order === "similarity" && this.branches.size > 0;
-    const lines = tree ? treeLines(this.branches, this.branches.size + 1, this.frame) : [];
+    const lines = tree ? treeLines(this.branches, this.study.n, this.frame) : [];
     const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i], j: this.frame.unitOf[selection.j] };
     this.figures[1].hidden = !second;
     [main, second].forEach((pane, k) => {
@@ -386,7 +386,7 @@ export class Explorer {
   /** @param {number} k groups, 0 for none */
   #cut(k) {
     if (k < 0) return;
-    const collapsed = k === 0 ? [] : cutTree(this.branches, this.branches.size + 1, k);
+    const collapsed = k === 0 ? [] : cutTree(this.branches, this.study.n, k);
     this.store.set({ collapsed, order: k === 0 ? this.store.state.order : "similarity", view: null });
   }
 

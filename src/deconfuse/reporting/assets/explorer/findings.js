@@ -8,9 +8,13 @@ const TITLES = {
   look_alike: "Look alike",
   over_predicted: "Over-predicted",
   under_predicted: "Under-predicted",
+  not_alike: "Confused, but not alike",
   careful: "Careful",
   geometry: "Geometry",
 };
+
+// Findings of a kind that stand there at once; the rest is one click away.
+const SHOWN = 3;
 
 /**
  * @param {any} study
@@ -26,9 +30,9 @@ export function findingsContent(study, follow) {
     if (found.length === 0) continue;
     const title = TITLES[/** @type {keyof typeof TITLES} */ (kind)] ?? kind.replaceAll("_", " ");
     const items = found.map((/** @type {any} */ finding, /** @type {number} */ k) => findingItem(finding, follow, k === 0));
-    const list = h("ul", {}, ...items.slice(0, 5));
+    const list = h("ul", {}, ...items.slice(0, SHOWN));
     nodes.push(h("h2", { class: `kind ${kind}` }, title), list);
-    if (items.length > 5) nodes.push(moreButton(list, items.slice(5)));
+    if (items.length > SHOWN) nodes.push(moreButton(list, items.slice(SHOWN)));
   }
   if (nodes.length === 0) nodes.push(h("h2", {}, "Findings"), h("p", { class: "soft" }, "Nothing stands out."));
   if (study.geometry) nodes.push(...agreement(study));
@@ -39,13 +43,18 @@ export function findingsContent(study, follow) {
 /** @param {any} finding @param {(finding: any) => void} follow @param {boolean} open */
 function findingItem(finding, follow, open) {
   const target = finding.cells.length > 0 || finding.classes.length > 0;
-  const advice = finding.advice ? h("p", { class: "advice", hidden: !open }, finding.advice) : null;
+  const advice = finding.advice ? h("p", { class: "advice", hidden: !open }, ...withCode(finding.advice)) : null;
   const go = () => {
     if (advice) advice.hidden = false;
     follow(finding);
   };
   const link = target ? h("button", { class: "finding", onclick: go }, finding.sentence) : h("p", { class: "finding" }, finding.sentence);
   return h("li", {}, link, advice);
+}
+
+/** Names in backticks as code. @param {string} text */
+function withCode(text) {
+  return text.split("`").map((part, k) => (k % 2 === 1 ? h("code", {}, part) : part));
 }
 
 /** @param {Element} list @param {Element[]} items */

@@ -13,16 +13,18 @@ import { cut } from "./format.js";
 /**
  * Branches of a linkage matrix (rows: left, right, height, size), keyed by node id.
  * @param {ArrayLike<number>} linkage
- * @param {number} n number of leaves
+ * @param {number} n number of classes; a bucket is a class without a place in the tree
  * @returns {Map<number, Branch>}
  */
 export function branchesOf(linkage, n) {
   /** @type {Map<number, Branch>} */
   const branches = new Map();
+  const leaves = linkage.length / 4 + 1;
+  const node = (/** @type {number} */ id) => (id < leaves ? id : id - leaves + n);
   const members = (/** @type {number} */ id) => (id < n ? [id] : branches.get(id)?.members ?? []);
   for (let row = 0; row * 4 + 3 < linkage.length; row++) {
-    const left = linkage[row * 4];
-    const right = linkage[row * 4 + 1];
+    const left = node(linkage[row * 4]);
+    const right = node(linkage[row * 4 + 1]);
     branches.set(n + row, {
       id: n + row,
       left,

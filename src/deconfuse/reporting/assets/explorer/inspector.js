@@ -72,7 +72,8 @@ function cellContent(context, i, j) {
   }).filter(() => single);
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
-  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels, predictions }, names, count);
+  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] : "");
+  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels, reasons: [reason(i), reason(j)] }, names, short);
   return [
     h("h2", {}, h("span", { class: "soft" }, "true "), nameText(units[i].label), h("br"), h("span", { class: "soft" }, "predicted "), nameText(units[j].label)),
     h("p", { class: "lead" }, h("b", { class: "number" }, count(counted)), ` ${counted === 1 ? "sample" : "samples"}`,
@@ -128,7 +129,15 @@ function reverseLine(context, i, j) {
     h("span", { class: "soft" }, "The other way: "),
     h("button", { class: "link", onclick: () => select({ kind: "cell", i: frame.units[j].members[0], j: frame.units[i].members[0] }) },
       nameText(frame.units[j].label), " → ", nameText(frame.units[i].label)),
-    ` ${plural(pane.counts[at], "sample")}`, pane.method === "counts" ? "" : `, ${pane.name} ${short(pane.values[at])}`);
+    `: ${plural(pane.counts[at], "sample")}`, pane.method === "counts" ? "" : `, ${pane.name} ${short(pane.values[at])}`);
+}
+
+/** @param {any} model @param {number} k class */
+function biasLine(model, k) {
+  const { ratio, interval, word } = biasOf(model, k);
+  if (!word) return null;
+  const range = Number.isNaN(ratio) ? "" : ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), were all classes equally frequent`;
+  return h("p", {}, h("b", {}, word), h("span", { class: "soft" }, range));
 }
 
 /** @param {Context} context @param {number} k unit @param {"row"|"col"} kind */
@@ -140,7 +149,9 @@ function classContent(context, k, kind) {
   const right = pane.counts[k * n + k];
   let total = 0;
   for (const value of pane.labelCounts) total += value;
-  const bias = biasOf(predictions, labels);
+  const model = shownModel(context);
+  const single = units[k].members.length === 1;
+  const own = units[k].members[0];
   const values = pane.kind === "difference" ? pane.counts : pane.values;
   const list = (/** @type {"row"|"col"} */ side, /** @type {string} */ title) => {
     const company = companyOf(values, pane.counts, n, k, side, 6);
@@ -160,10 +171,10 @@ function classContent(context, k, kind) {
       h("tr", {}, h("th", {}, "labels"), h("td", { class: "number" }, count(labels)), h("td", { class: "number soft" }, percent(labels / total))),
       h("tr", {}, h("th", {}, "predictions"), h("td", { class: "number" }, count(predictions)), h("td", { class: "number soft" }, percent(predictions / total))),
       h("tr", {}, h("th", {}, "right"), h("td", { class: "number" }, count(right)), h("td", { class: "number soft" }, labels > 0 ? `${percent(right / labels)} of labels` : "–")))),
-    h("p", {}, h("b", {}, bias.word), Number.isNaN(bias.ratio) ? "" : h("span", { class: "soft" }, ` ${times(bias.ratio)} (${count(predictions)} predictions for ${count(labels)} labels)`)),
-    labels > 0 && labels < study.limits.few_class_samples && h("p", { class: "warning" }, `Rests on ${plural(labels, "sample")}: read with care.`),
+    single && biasLine(model, own),
+    single && model.classes.reasons[own] && h("p", { class: "warning" }, `Read with care: ${model.classes.reasons[own]}.`),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),
-    ...samplesSection(study, shownModel(context), units[k].members, units[k].members),
+    ...samplesSection(study, model, units[k].members, units[k].members),
   ].filter((node) => node instanceof Node);
 }

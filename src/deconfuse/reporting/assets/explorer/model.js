@@ -59,6 +59,13 @@ export class Model {
       prediction: decodeArray(raw.attribution.prediction),
       base: raw.attribution.base,
     };
+    const { classes } = raw;
+    this.classes = {
+      ...classes,
+      bias: decodeArray(classes.bias),
+      biasLow: decodeArray(classes.bias_low),
+      biasHigh: decodeArray(classes.bias_high),
+    };
     /** @type {Map<string, Float64Array|Float32Array>} */
     this.cache = new Map();
   }

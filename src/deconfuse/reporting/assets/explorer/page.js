@@ -3,12 +3,13 @@
 import { css } from "./css.js";
 import { Explorer } from "./explorer.js";
 
-const host = document.getElementById("deconfuse");
+const host = /** @type {any} */ (document.getElementById("deconfuse"));
 const data = document.getElementById("payload");
 if (host && data) {
   const fallback = [...host.childNodes];
   try {
-    new Explorer(host, JSON.parse(data.textContent ?? ""), { css, page: true });
+    // Kept on the element, for whoever wants to drive the page from outside.
+    host.explorer = new Explorer(host, JSON.parse(data.textContent ?? ""), { css, page: true });
     for (const node of fallback) node.remove();
   } catch (error) {
     // The static text stays readable; the reason goes below it.

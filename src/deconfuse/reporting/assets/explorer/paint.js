@@ -22,7 +22,7 @@ export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 
  * @property {{rows: ArrayLike<number>, cols: ArrayLike<number>}} bars
  * @property {{kind: string, i: number, j: number}|null} selection units
  * @property {{i: number, j: number}|null} hover units
- * @property {{few_samples: number, few_class_samples: number}} limits
+ * @property {{few_samples: number}} limits
  * @property {ReturnType<typeof import("./layout.js").treeLines>} tree
  */
 

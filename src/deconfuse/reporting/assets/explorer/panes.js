@@ -56,6 +56,7 @@ export function frameOf(study, branches, state, before) {
  * @property {Float64Array} labelCounts
  * @property {Float64Array} predictionCounts
  * @property {number} epsilon of a single class cell
+ * @property {Uint8Array} poor 1 for units that cannot be trusted
  */
 
 /** @param {any} study @param {string} method */
@@ -66,7 +67,7 @@ export function methodName(study, method) {
 /** @param {string} method */
 export function sumsOf(method) {
   if (!method.startsWith("gcm-")) return SUMS[/** @type {keyof typeof SUMS} */ (method)];
-  return "how much the clusters of the embeddings share: of the true class and of the predicted class";
+  return "how much space of the embeddings a true class shares with a predicted class, as a share of all";
 }
 
 /** @param {any} model @param {string} method @param {Frame} frame */
@@ -150,6 +151,7 @@ export function paneOf(study, frame, spec) {
     predictionCounts: raw.cols,
     longest,
     epsilon: model.epsilon(method),
+    poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] === "poor"))),
   };
   if (!difference) {
     const off = scaleOf(found.off, { log });
