@@ -3,7 +3,8 @@
 A table has the class names in its first row and first column; the corner names the axes and the
 type of the names, as in ``true \\ predicted [int]``. Variances of weighted counts follow in a
 second table after an empty line. A sparse matrix has one line for each class with itself, which
-fixes the order of the classes, then one for each other pair.
+fixes the order of the classes, then one for each other pair. The corner also tells whether a
+second table or how many pairs must follow, so that a file cut short is not taken for a whole one.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from deconfuse.errors import InputError
 __all__ = ["from_csv", "to_csv"]
 
 _VARIANCES = "variance"
-_CORNER_PATTERN = re.compile(r"(?:(variance) )?true \\ predicted(?: \[(int|str|bool|date)\])?")
-_PAIRS_PATTERN = re.compile(r"true \[(int|str|bool|date)\]")
+_CORNER_PATTERN = re.compile(
+    r"(?:(variance) )?true \\ predicted(?: \[(int|str|bool|date)(; weighted)?\])?"
+)
+_PAIRS_PATTERN = re.compile(r"true \[(int|str|bool|date); (\d+) pairs\]")
 
 
 def to_csv(cm: ConfusionMatrix) -> bytes:
@@ -52,7 +55,7 @@ def _written(name: Label) -> str | int:
 
 
 def _table_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
-    corner = f"{CORNER} [{kind_of(cm.labels[0])}]"
+    corner = f"{CORNER} [{kind_of(cm.labels[0])}{'; weighted' if cm.is_weighted else ''}]"
     names = [_written(name) for name in cm.labels]
     yield [corner, *names]
     yield from ([name, *row.tolist()] for name, row in zip(names, cm.counts, strict=True))
@@ -64,14 +67,15 @@ def _table_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
 
 def _pair_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
     names = [_written(name) for name in cm.labels]
-    weights = [_VARIANCES] if cm.is_weighted else []
-    yield [f"true [{kind_of(cm.labels[0])}]", "predicted", "count", *weights]
     parts = [cm.counts, cm.variances] if cm.is_weighted else [cm.counts]
+    # Variances of vanishing weights can round to zero: the pairs are those of either matrix.
+    cells = sp.coo_array(sum((part != 0).astype(np.int8) for part in parts))
+    n_pairs = len(names) + int((cells.row != cells.col).sum())
+    weights = [_VARIANCES] if cm.is_weighted else []
+    yield [f"true [{kind_of(cm.labels[0])}; {n_pairs} pairs]", "predicted", "count", *weights]
     diagonals = [part.diagonal().tolist() for part in parts]
     for position, name in enumerate(names):
         yield [name, name, *(diagonal[position] for diagonal in diagonals)]
-    # Variances of vanishing weights can round to zero: the pairs are those of either matrix.
-    cells = sp.coo_array(sum((part != 0).astype(np.int8) for part in parts))
     values = [np.asarray(part[cells.row, cells.col]).ravel().tolist() for part in parts]
     for true, pred, *numbers in zip(cells.row.tolist(), cells.col.tolist(), *values, strict=True):
         if true != pred:
@@ -93,18 +97,26 @@ def from_csv(data: bytes) -> ConfusionMatrix:
     if not rows or not rows[0]:
         raise InputError("It must have a first row of class names, got nothing.")
     pairs = _PAIRS_PATTERN.fullmatch(rows[0][0])
-    if pairs is not None:
-        return _from_pairs(rows, _kind(pairs.group(1)))
-    return _from_table(rows)
+    table = _CORNER_PATTERN.fullmatch(rows[0][0])
+    is_ours = pairs is not None or (table is not None and table.group(2) is not None)
+    if is_ours and not text.endswith("\n"):
+        raise InputError("Its last line must be complete, but the text ends in the middle of it.")
+    if pairs is None:
+        return _from_table(rows, is_weighted=table is not None and table.group(3) is not None)
+    if len(rows) - 1 != int(pairs.group(2)):
+        raise InputError(f"It must have {pairs.group(2)} pairs, got {len(rows) - 1}.")
+    return _from_pairs(rows, _kind(pairs.group(1)))
 
 
-def _from_table(rows: list[list[str]]) -> ConfusionMatrix:
+def _from_table(rows: list[list[str]], *, is_weighted: bool) -> ConfusionMatrix:
     breaks = [position for position, row in enumerate(rows) if not row]
     if len(breaks) > 1:
         raise InputError(f"It must be one table or two, got {len(breaks) + 1}.")
     first, second = (rows[: breaks[0]], rows[breaks[0] + 1 :]) if breaks else (rows, None)
     counts, names = _table(first, expected=None)
     if second is None:
+        if is_weighted:
+            raise InputError("It must have a second table, of the variances of its counts.")
         return ConfusionMatrix(counts, names)
     variances, same_names = _table(second, expected=_VARIANCES)
     if same_names != names:

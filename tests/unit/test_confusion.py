@@ -1,0 +1,395 @@
+"""ConfusionMatrix as a value: immutable, merged by name, coarsened, reordered, shown."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from deconfuse import ConfusionMatrix
+from tests.support import require
+
+NAMES = ["cat", "dog", "emu"]
+COUNTS = [[5, 1, 0], [2, 4, 1], [0, 0, 7]]
+
+
+def small() -> ConfusionMatrix:
+    return ConfusionMatrix.from_counts(COUNTS, NAMES)
+
+
+def weighted() -> ConfusionMatrix:
+    return ConfusionMatrix.from_counts(np.array(COUNTS) / 2, NAMES, variances=np.array(COUNTS) / 4)
+
+
+def many(seed: int, *, n_classes: int = 3000, is_weighted: bool = False) -> ConfusionMatrix:
+    """Return a matrix that is kept sparse."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, n_classes, 4 * n_classes)
+    pred = np.where(rng.random(len(true)) < 0.5, true, rng.integers(0, n_classes, len(true)))
+    weights = rng.integers(1, 9, len(true)) / 8 if is_weighted else None
+    return ConfusionMatrix.from_predictions(
+        true, pred, labels=range(n_classes), sample_weight=weights
+    )
+
+
+def dense(matrix: Any) -> np.ndarray:
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+
+
+def test_parts_of_a_small_matrix() -> None:
+    cm = small()
+    assert cm.labels == ("cat", "dog", "emu")
+    assert cm.n_classes == 3
+    assert cm.total == 20
+    assert not cm.is_sparse
+    np.testing.assert_array_equal(cm.label_counts, [6, 7, 7])
+    np.testing.assert_array_equal(cm.prediction_counts, [7, 5, 8])
+
+
+def test_the_axes_are_true_on_rows_and_predicted_on_columns() -> None:
+    cm = ConfusionMatrix.from_predictions(["cat"], ["dog"])
+    np.testing.assert_array_equal(cm.counts, [[0, 1], [0, 0]])
+    np.testing.assert_array_equal(cm.label_counts, [1, 0])
+    np.testing.assert_array_equal(cm.prediction_counts, [0, 1])
+
+
+def test_totals_are_exact() -> None:
+    assert type(small().total) is int
+    large = ConfusionMatrix.from_counts([[2**62, 2**61], [0, 2**61 - 1]])
+    assert large.total == 2**63 - 1
+    assert weighted().total == 10.0
+
+
+@pytest.mark.parametrize("cm", [small(), weighted(), many(0), many(1, is_weighted=True)])
+def test_nothing_can_be_changed(cm: ConfusionMatrix) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cm.counts = cm.counts  # type: ignore[misc]
+    for matrix in (cm.counts, cm.variances):
+        parts = [matrix.data, matrix.indices, matrix.indptr] if cm.is_sparse else [matrix]
+        for part in parts:
+            with pytest.raises(ValueError, match="read-only"):
+                part[0] = 0
+    # Python 3.11 stumbles over its own frozen classes with slots here, with a TypeError.
+    with pytest.raises((AttributeError, TypeError)):
+        cm.note = "slots allow no other attributes"  # type: ignore[attr-defined]
+
+
+def test_the_array_given_is_copied() -> None:
+    counts = np.array(COUNTS)
+    cm = ConfusionMatrix(counts, NAMES)
+    counts[0, 0] = 99
+    assert cm.counts[0, 0] == 5
+    sparse = sp.csr_array(([1], ([0], [0])), shape=(3000, 3000))
+    kept = ConfusionMatrix.from_counts(sparse)
+    sparse.data[0] = 7
+    assert kept.total == 1
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_cells", "is_sparse"),
+    [(2048, 1, False), (2049, 1, True), (2100, 2100 * 1000, True), (2100, 2100 * 1060, False)],
+)
+def test_form_follows_classes_and_nonzeros(n_classes: int, n_cells: int, is_sparse: bool) -> None:
+    flat = np.zeros(n_classes * n_classes, dtype=np.int64)
+    flat[:n_cells] = 1
+    matrix = flat.reshape(n_classes, n_classes)
+    one = ConfusionMatrix.from_counts(matrix)
+    other = ConfusionMatrix.from_counts(sp.coo_array(matrix))
+    assert one.is_sparse is is_sparse
+    assert other.is_sparse is is_sparse
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_sparse_counts_are_canonical() -> None:
+    cells = sp.coo_array(([1, 2, 0], ([9, 9, 3], [4, 4, 3])), shape=(3000, 3000))
+    cm = ConfusionMatrix.from_counts(cells)
+    assert cm.counts.nnz == 1
+    assert cm.counts[9, 4] == 3
+    assert cm.counts.has_canonical_format
+
+
+@pytest.mark.parametrize(
+    "make", [small, weighted, lambda: many(0), lambda: many(1, is_weighted=True)]
+)
+def test_copies_and_pickles_are_equal_and_read_only(make: Any) -> None:
+    cm = make()
+    for other in (pickle.loads(pickle.dumps(cm)), copy.copy(cm), copy.deepcopy(cm)):
+        assert other == cm
+        assert other.is_weighted == cm.is_weighted
+        cells = other.counts.data if other.is_sparse else other.counts
+        assert not np.asarray(cells).flags.writeable
+
+
+def test_equality_and_hash() -> None:
+    cm = small()
+    assert cm == small()
+    assert hash(cm) == hash(small())
+    assert cm == ConfusionMatrix.from_counts(np.array(COUNTS, dtype=float), NAMES)
+    assert hash(cm) == hash(ConfusionMatrix.from_counts(np.array(COUNTS, dtype=float), NAMES))
+    different = [
+        cm.reorder(["dog", "cat", "emu"]),
+        ConfusionMatrix.from_counts(COUNTS, ["cat", "dog", "fox"]),
+        ConfusionMatrix.from_counts(np.array(COUNTS) + 1, NAMES),
+        ConfusionMatrix.from_counts(COUNTS, NAMES, variances=np.array(COUNTS) * 2),
+    ]
+    assert all(cm != other for other in different)
+    assert cm != COUNTS
+    assert len({cm, small(), *different}) == 5
+
+
+def test_the_class_true_is_not_the_class_1() -> None:
+    flags = ConfusionMatrix.from_counts([[1, 2], [3, 4]], [False, True])
+    numbers = ConfusionMatrix.from_counts([[1, 2], [3, 4]], [0, 1])
+    assert flags != numbers
+    assert hash(flags) != hash(numbers)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sparse_equality_looks_at_cells(seed: int) -> None:
+    assert many(seed) == many(seed)
+    assert many(seed) != many(seed + 2)
+    assert many(seed) != many(seed, is_weighted=True)
+
+
+def test_merging_aligns_by_name() -> None:
+    other = ConfusionMatrix.from_counts([[1, 2], [3, 4]], ["fox", "cat"])
+    merged = small() + other
+    # The names of `other` are not sorted: they follow those on the left.
+    assert merged.labels == ("cat", "dog", "emu", "fox")
+    np.testing.assert_array_equal(
+        merged.counts, [[9, 1, 0, 3], [2, 4, 1, 0], [0, 0, 7, 0], [2, 0, 0, 1]]
+    )
+
+
+def test_merging_keeps_sorted_names_sorted() -> None:
+    one = ConfusionMatrix.from_predictions([1, 5], [1, 5])
+    other = ConfusionMatrix.from_predictions([3], [5])
+    assert (one + other).labels == (1, 3, 5)
+    assert one + other == other + one
+
+
+def test_merging_adds_variances() -> None:
+    merged = small() + weighted()
+    np.testing.assert_array_equal(merged.variances, np.array(COUNTS) * 1.25)
+    np.testing.assert_array_equal(merged.counts, np.array(COUNTS) * 1.5)
+    assert (small() + small()).variances is not None
+    assert not (small() + small()).is_weighted
+
+
+def test_shards_add_up_with_sum() -> None:
+    shards = [ConfusionMatrix.from_predictions([k, k + 1], [k, k]) for k in range(4)]
+    whole = sum(shards)
+    assert whole == ConfusionMatrix.from_predictions(
+        [0, 1, 1, 2, 2, 3, 3, 4], [0, 0, 1, 1, 2, 2, 3, 3]
+    )
+
+
+def test_an_empty_shard_changes_nothing() -> None:
+    empty = ConfusionMatrix.from_counts(np.zeros((3, 3), dtype=int), NAMES)
+    assert empty.total == 0
+    assert small() + empty == small()
+
+
+def test_only_matrices_can_be_merged() -> None:
+    for other in (1, "cat", COUNTS):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            small() + other
+
+
+def test_merging_turns_sparse_where_the_union_is_large() -> None:
+    one = ConfusionMatrix.from_predictions(np.arange(1500), np.arange(1500))
+    other = ConfusionMatrix.from_predictions(np.arange(1000, 2500), np.arange(1000, 2500))
+    merged = one + other
+    assert (one.is_sparse, other.is_sparse, merged.is_sparse) == (False, False, True)
+    assert merged.n_classes == 2500
+    np.testing.assert_array_equal(merged.label_counts, 1 + ((np.arange(2500) // 500) == 2))
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_sparse_matrices_merge_as_dense_ones(is_weighted: bool) -> None:
+    one, other = many(3, is_weighted=is_weighted), many(4, is_weighted=is_weighted)
+    merged = one + other
+    np.testing.assert_array_equal(dense(merged.counts), dense(one.counts) + dense(other.counts))
+    np.testing.assert_array_equal(
+        dense(merged.variances), dense(one.variances) + dense(other.variances)
+    )
+
+
+def test_merging_classes_adds_their_cells() -> None:
+    coarse = small().merge_classes({"bird": ["emu"], "mammal": ["cat", "dog"]})
+    assert coarse.labels == ("mammal", "bird")
+    np.testing.assert_array_equal(coarse.counts, [[12, 1], [0, 7]])
+
+
+def test_merging_classes_keeps_others_and_variances() -> None:
+    coarse = weighted().merge_classes({"mammal": ["dog", "cat"]})
+    assert coarse.labels == ("mammal", "emu")
+    np.testing.assert_array_equal(coarse.counts, [[6, 0.5], [0, 3.5]])
+    np.testing.assert_array_equal(coarse.variances, [[3, 0.25], [0, 1.75]])
+
+
+def test_a_group_may_have_the_name_of_a_member() -> None:
+    assert small().merge_classes({"cat": ["cat", "dog"]}).labels == ("cat", "emu")
+
+
+def test_all_classes_may_get_names_of_another_type() -> None:
+    digits = ConfusionMatrix.from_counts(np.eye(4))
+    named = digits.merge_classes({"even": [0, 2], "odd": [1, 3]})
+    assert named.labels == ("even", "odd")
+    np.testing.assert_array_equal(named.counts, [[2, 0], [0, 2]])
+
+
+def test_many_sparse_classes_merge_into_few() -> None:
+    cm = many(5)
+    coarse = cm.merge_classes(
+        {k: [name for name in range(3000) if name % 10 == k] for k in range(10)}
+    )
+    assert not coarse.is_sparse
+    expected = dense(cm.counts).reshape(300, 10, 300, 10).sum(axis=(0, 2))
+    np.testing.assert_array_equal(coarse.counts, expected)
+
+
+@pytest.mark.parametrize("make", [small, weighted])
+def test_reordering_moves_rows_and_columns(make: Any) -> None:
+    cm = make()
+    moved = cm.reorder(["emu", "cat", "dog"])
+    order = [2, 0, 1]
+    np.testing.assert_array_equal(moved.counts, cm.counts[np.ix_(order, order)])
+    np.testing.assert_array_equal(moved.variances, cm.variances[np.ix_(order, order)])
+    assert moved.reorder(NAMES) == cm
+
+
+def test_sparse_matrices_are_reordered() -> None:
+    cm = many(6, is_weighted=True)
+    assert cm.reorder(range(2999, -1, -1)).reorder(range(3000)) == cm
+    np.testing.assert_array_equal(
+        cm.reorder(range(2999, -1, -1)).label_counts, cm.label_counts[::-1]
+    )
+
+
+def test_names_are_plain_python_values() -> None:
+    cases: list[tuple[Any, type]] = [
+        (np.array([3, 1]), int),
+        (np.array(["a", "b"]), str),
+        (np.array([True, False]), bool),
+        (np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]"), datetime.date),
+        ([1.0, 2.0], int),
+    ]
+    for names, kind in cases:
+        cm = ConfusionMatrix.from_counts(np.eye(2), names)
+        assert [type(name) for name in cm.labels] == [kind, kind]
+
+
+def test_counts_without_names_are_numbered() -> None:
+    assert ConfusionMatrix.from_counts(COUNTS).labels == (0, 1, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.bool_, object])
+def test_whole_counts_become_int64(dtype: Any) -> None:
+    counts = np.array([[1, 0], [0, 1]], dtype=dtype)
+    assert ConfusionMatrix.from_counts(counts).counts.dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_float_counts_become_float64(dtype: Any) -> None:
+    counts = np.array([[1.5, 0], [0, 1]], dtype=dtype)
+    assert ConfusionMatrix.from_counts(counts).counts.dtype == np.float64
+
+
+def test_counts_from_a_tensor() -> None:
+    require("torch")
+    import torch
+
+    assert ConfusionMatrix.from_counts(torch.tensor(COUNTS), NAMES) == small()
+
+
+def test_counts_from_pandas_keep_their_names_and_are_aligned() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame(COUNTS, index=NAMES, columns=NAMES)
+    assert ConfusionMatrix.from_counts(frame) == small()
+    assert ConfusionMatrix.from_counts(frame[["emu", "cat", "dog"]]) == small()
+    assert ConfusionMatrix.from_counts(small().to_pandas()) == small()
+    assert ConfusionMatrix.from_counts(frame, ["emu", "dog", "cat"]) == small().reorder(
+        ["emu", "dog", "cat"]
+    )
+
+
+def test_a_crosstab_with_absent_classes_is_completed_by_labels() -> None:
+    require("pandas")
+    import pandas as pd
+
+    true, pred = ["cat", "dog", "emu"], ["cat", "cat", "fox"]
+    table = pd.crosstab(pd.Series(true), pd.Series(pred))
+    names = ["cat", "dog", "emu", "fox"]
+    cm = ConfusionMatrix.from_counts(table, labels=names)
+    assert cm == ConfusionMatrix.from_predictions(true, pred, labels=names)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_counts_from_a_table_with_a_column_of_names(library: str) -> None:
+    require(library)
+    columns = {"": NAMES} | {name: [row[k] for row in COUNTS] for k, name in enumerate(NAMES)}
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        frame: Any = pa.table(columns)
+    elif library == "polars":
+        import polars as pl
+
+        frame = pl.DataFrame(columns)
+    else:
+        import pandas as pd
+
+        frame = pd.DataFrame(columns)
+    assert ConfusionMatrix.from_counts(frame) == small()
+
+
+def test_counts_from_polars_without_row_names() -> None:
+    require("polars")
+    import polars as pl
+
+    frame = pl.DataFrame({name: [row[k] for row in COUNTS] for k, name in enumerate(NAMES)})
+    assert ConfusionMatrix.from_counts(frame) == small()
+
+
+@pytest.mark.parametrize(
+    "make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.lil_array]
+)
+def test_counts_from_sparse_matrices(make: Any) -> None:
+    assert ConfusionMatrix.from_counts(make(COUNTS), NAMES) == small()
+
+
+def test_to_pandas_names_its_axes() -> None:
+    require("pandas")
+    frame = small().to_pandas()
+    assert (frame.index.name, frame.columns.name) == ("true", "predicted")
+    assert frame.loc["dog", "cat"] == 2
+    frame.loc["dog", "cat"] = 99
+    assert small().counts[1, 0] == 2
+
+
+def test_to_pandas_stays_sparse() -> None:
+    require("pandas")
+    cm = many(7)
+    frame = cm.to_pandas()
+    assert frame.sparse.density < 0.01
+    assert frame.to_numpy().sum() == cm.total
+
+
+def test_repr_is_short() -> None:
+    assert repr(small()) == (
+        "<ConfusionMatrix of 3 classes ('cat', 'dog', 'emu'): total 20, 16 on the diagonal>"
+    )
+    assert len(repr(many(8))) < 120
+    long = ConfusionMatrix.from_counts(np.eye(2), ["x" * 500, "y\n<b>"])
+    assert len(repr(long)) < 200
+    assert "\n" not in repr(long)

@@ -1,0 +1,242 @@
+"""What a confusion matrix refuses to be made of, each case with its own message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from deconfuse import ConfusionMatrix, InputError
+from tests.support import require
+
+make = ConfusionMatrix.from_counts
+NAMES = ["cat", "dog", "emu"]
+
+
+def small() -> ConfusionMatrix:
+    return make([[5, 1, 0], [2, 4, 1], [0, 0, 7]], NAMES)
+
+
+def refused(message: str, hint: str | None, act: Callable[[], Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        act()
+    assert re.search(message, caught.value.message), caught.value.message
+    if hint is None:
+        assert caught.value.hint is None
+    else:
+        assert caught.value.hint is not None
+        assert re.search(hint, caught.value.hint), caught.value.hint
+
+
+@pytest.mark.parametrize("wrap", [np.array, sp.csr_array])
+def test_counts_that_are_not_square(wrap: Any) -> None:
+    refused(
+        r"`counts` must be square, .* got shape \(2, 3\)",
+        "every class a row and a column",
+        lambda: make(wrap([[1, 2, 3], [4, 5, 6]])),
+    )
+
+
+@pytest.mark.parametrize("counts", [[1, 2], 5, np.ones((2, 2, 2))])
+def test_counts_that_are_no_matrix(counts: Any) -> None:
+    refused("`counts` must be square, .* got shape", "row and a column", lambda: make(counts))
+
+
+def test_ragged_counts() -> None:
+    refused("rows of equal length", None, lambda: make([[1, 2], [3]]))
+
+
+def test_no_classes() -> None:
+    refused("at least one class, got an empty matrix", None, lambda: make(np.empty((0, 0))))
+
+
+@pytest.mark.parametrize("wrap", [np.array, sp.csr_array])
+def test_negative_counts(wrap: Any) -> None:
+    refused(
+        "`counts` must not be negative, got -3 as the lowest of 2 negative values",
+        "differences of matrices are not counts",
+        lambda: make(wrap([[1, -3], [-1, 4]])),
+    )
+
+
+@pytest.mark.parametrize("wrap", [np.array, sp.csr_array])
+def test_missing_and_infinite_counts(wrap: Any) -> None:
+    refused(
+        "`counts` must have no missing values, got 1 NaN",
+        "count 0",
+        lambda: make(wrap([[1, np.nan], [0, 1]])),
+    )
+    refused(
+        "`counts` must be finite, got 2 infinite",
+        None,
+        lambda: make(wrap([[np.inf, 0], [np.inf, 1]])),
+    )
+
+
+def test_counts_of_objects() -> None:
+    refused("got 2 None or NaN", "count 0", lambda: make([[1, None], [None, 2]]))
+    refused(
+        "`counts` must be numbers, got 'x'",
+        None,
+        lambda: make(np.array([[1, "x"], [2, 3]], object)),
+    )
+    refused("`counts` must be numbers, got <U", None, lambda: make([["1", "2"], ["3", "4"]]))
+    refused("`counts` must be numbers, got complex", None, lambda: make(np.eye(2) * 1j))
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[2**62, 2**62], [0, 0]],
+        [[2**64, 0], [0, 1]],
+        np.array([[2**63, 0], [0, 1]], dtype=np.uint64),
+        sp.csr_array(np.array([[2**62, 2**62], [0, 0]])),
+    ],
+)
+def test_counts_too_large_for_64_bits(counts: Any) -> None:
+    refused(r"`counts` must add up to at most 2\*\*63 - 1", "as floats", lambda: make(counts))
+
+
+def test_float_counts_without_a_finite_total() -> None:
+    refused(
+        "`counts` must have a finite total, got inf", None, lambda: make(np.full((2, 2), 1e308))
+    )
+
+
+def test_names_that_do_not_fit() -> None:
+    refused(
+        "one name per class, got 2 names for 3 classes", None, lambda: make(np.eye(3), ["a", "b"])
+    )
+    refused(
+        "one name per class, got 1 names for 2", None, lambda: ConfusionMatrix(np.eye(2), ["a"])
+    )
+    refused(
+        "`labels` must be distinct, got 'a' more than once",
+        "merge",
+        lambda: make(np.eye(2), ["a", "a"]),
+    )
+    refused(
+        "`labels` must be of one type, got bool and int",
+        "all names",
+        lambda: make(np.eye(2), [True, 2]),
+    )
+
+
+def test_variances_that_do_not_fit() -> None:
+    refused(
+        r"`variances` must have the shape of `counts`, got \(2, 2\) for \(3, 3\)",
+        None,
+        lambda: make(np.eye(3), variances=np.eye(2)),
+    )
+    refused(
+        "`variances` must not be negative", "counts", lambda: make(np.eye(2), variances=-np.eye(2))
+    )
+
+
+def test_frames_whose_axes_differ() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame([[1, 2], [3, 4]], index=["cat", "dog"], columns=["cat", "emu"])
+    refused("got 'dog' on rows only, 'emu' on columns only", "as `labels=`", lambda: make(frame))
+    refused(
+        "Every row and column of `counts` must be one of `labels`, got 'emu'",
+        "add the class",
+        lambda: make(frame, ["cat", "dog"]),
+    )
+    numbered = pd.DataFrame([[1, 2], [3, 4]], columns=["cat", "dog"])
+    refused(
+        r"must name classes by one type, got int \(0, 1\) and str \('cat', 'dog'\)",
+        "set the index",
+        lambda: make(numbered),
+    )
+    twice = pd.DataFrame([[1, 2], [3, 4]], index=["a", "b"], columns=["a", "a"])
+    refused(
+        "`columns of counts` must be distinct, got 'a' more than once", "merge", lambda: make(twice)
+    )
+
+
+def test_frames_with_missing_counts() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame([[1, None], [3, 4]], index=["a", "b"], columns=["a", "b"])
+    refused("no missing values, got 1 NaN", "count 0", lambda: make(frame))
+
+
+def test_merging_names_of_two_types() -> None:
+    refused(
+        r"must name classes by one type, got str \('cat', 'dog', 'emu'\) and int \(0, 1\)",
+        "merge_classes",
+        lambda: small() + make(np.eye(2)),
+    )
+    refused(
+        "bool .* and int", "merge_classes", lambda: make(np.eye(2), [False, True]) + make(np.eye(2))
+    )
+
+
+def test_merging_overflows() -> None:
+    large = make([[2**62, 0], [0, 2**61]])
+    refused(
+        r"Merged counts must add up to at most 2\*\*63 - 1, got 13,835,058,055,282,163,712",
+        "count in floats",
+        lambda: large + large,
+    )
+    floats = make(large.counts * 1.0, large.labels)
+    assert (floats + floats).total == 2.0 * large.total
+    huge = make(np.full((2, 2), 4e307))
+    refused("Merged counts must have a finite total", None, lambda: huge + huge)
+
+
+def test_sparse_merging_overflows() -> None:
+    large = make(sp.csr_array(([2**62], ([0], [0])), shape=(3000, 3000)))
+    refused(r"at most 2\*\*63 - 1", "floats", lambda: large + large)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message", "hint"),
+    [
+        (
+            {"animal": ["cat", "cow"]},
+            "must be classes of the matrix, got 'cow'",
+            "'cat', 'dog', 'emu'",
+        ),
+        ({"a": ["cat"], "b": ["cat"]}, "one group only, got 'cat' in 'a' and in 'b'", None),
+        ({"a": ["cat", "cat"]}, "must be distinct, got 'cat' more than once", "merge_classes"),
+        ({"dog": ["cat", "emu"]}, "name of a class outside of it, got 'dog'", "add that class"),
+        ({"a": []}, "must name at least one class", None),
+        ({"a": "cat"}, "must be a sequence of class names, got 'cat'", "in a list"),
+        ({"a": 3}, "must be a sequence of class names, got 3", "in a list"),
+        ({}, "must map each new name to the classes it joins, got {}", "animal"),
+        (["cat", "dog"], "must map each new name to the classes it joins, got list", "animal"),
+        ({1: ["cat", "dog"]}, "one type, got groups 1 beside .*'emu'", "every class in a group"),
+        ({None: ["cat"]}, "`groups` must have no missing values", "drop"),
+    ],
+)
+def test_merging_classes(groups: Any, message: str, hint: str | None) -> None:
+    refused(message, hint, lambda: small().merge_classes(groups))
+
+
+def test_merging_classes_does_not_take_true_for_1() -> None:
+    refused("got True", "the classes are 0, 1", lambda: make(np.eye(2)).merge_classes({5: [True]}))
+
+
+@pytest.mark.parametrize(
+    ("order", "message", "hint"),
+    [
+        (["cat", "dog", "fox"], "got 'fox', which it does not have", "'cat', 'dog', 'emu'"),
+        (
+            ["cat", "dog"],
+            "must be all classes of the matrix in another order, got none of 'emu'",
+            "merge",
+        ),
+        (["cat", "dog", "dog"], "must be distinct, got 'dog'", "merge"),
+        ([0, 1, 2], "must be of the type of the classes, got int", None),
+    ],
+)
+def test_reordering(order: Any, message: str, hint: str | None) -> None:
+    refused(message, hint, lambda: small().reorder(order))
