@@ -1,0 +1,272 @@
+"""`diagnose`: a confusion matrix to what is alike, what is biased, what to doubt, what to do."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse._checks import Label
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.statistics.attribution import Attribution, attribute
+from deconfuse.statistics.bias import ClassBias, class_biases
+from deconfuse.statistics.cells import (
+    as_confusion,
+    check_epsilon,
+    check_level,
+    sample_unit,
+)
+from deconfuse.statistics.findings import Finding, find
+from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
+from deconfuse.statistics.reliability import Reliability, assess
+from deconfuse.statistics.similarity import LookAlike, PairRanking, PairTable, pair_table
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["Diagnosis", "diagnose"]
+
+# Classes whose tree goes into the JSON form: a longer one is of use to a program only.
+_MAX_JSON_TREE = 1000
+_TOP_CELLS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a confusion matrix says of its classifier.
+
+    Attributes
+    ----------
+    source : ConfusionMatrix
+    epsilon, level : float
+        Added to every cell; level of the intervals.
+    look_alikes : tuple of LookAlike
+        Pairs of classes that are confused because they are alike, most similar first, with their
+        rank by raw counts beside.
+    uncertain_pairs : tuple of LookAlike
+        Confused pairs with too few samples to be ranked, by the low end of their intervals.
+    biases : tuple of ClassBias
+        One a class, in matrix order: share of labels and of predictions, over- or under-predicted.
+    attribution : Attribution
+        Each cell as similarity part, label part and prediction part, which add up in logs.
+    reliability : Reliability
+        One a class, in matrix order: samples, effective sample size, what epsilon invented.
+    findings : tuple of Finding
+        All of it as sentences, with advice, in the order above.
+    """
+
+    source: ConfusionMatrix
+    epsilon: float
+    level: float
+    look_alikes: tuple[LookAlike, ...]
+    uncertain_pairs: tuple[LookAlike, ...]
+    biases: tuple[ClassBias, ...]
+    attribution: Attribution
+    reliability: Reliability
+    findings: tuple[Finding, ...]
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Class names in matrix order."""
+        return self.source.labels
+
+    @cached_property
+    def tree(self) -> Hierarchy:
+        """The classes as a tree by similarity; see `deconfuse.hierarchy`."""
+        return hierarchy(self.source, epsilon=self.epsilon)
+
+    @property
+    def hierarchy(self) -> NDArray[np.float64]:
+        """Linkage of the classes by similarity, as scipy's hierarchy takes it.
+
+        Raises
+        ------
+        InputError
+            With one class, or with more than 4,096.
+        """
+        return self.tree.linkage
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Matrix positions in an order that puts similar classes side by side."""
+        return self.tree.order
+
+    @property
+    def headline(self) -> str:
+        """The whole in one sentence."""
+        kinds = [finding.kind for finding in self.findings]
+        alike, over = kinds.count("look_alike"), kinds.count("over_predicted")
+        under = kinds.count("under_predicted")
+        return (
+            f"{_count(self.source.n_classes, 'class', 'classes')},"
+            f" {self.source.total:,.12g} samples:"
+            f" {_count(alike, 'pair that looks', 'pairs that look')} alike,"
+            f" {_count(over, 'class', 'classes')} over- and {under:,} under-predicted."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain lists, dicts, numbers and strings, for JSON.
+
+        Undefined numbers are None. Of the cells, the largest errors are there.
+        """
+        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE
+        reliability = self.reliability
+        return {
+            "labels": _plain(self.labels),
+            "total": _plain(self.source.total),
+            "epsilon": self.epsilon,
+            "level": self.level,
+            "headline": self.headline,
+            "findings": [_record(finding) for finding in self.findings],
+            "look_alikes": [_record(pair) for pair in self.look_alikes],
+            "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
+            "biases": [_record(bias) for bias in self.biases],
+            "attribution": {
+                "label": _plain(self.attribution.label),
+                "prediction": _plain(self.attribution.prediction),
+                "uniform": self.attribution.uniform,
+                "cells": [_record(cell) for cell in self.attribution.top(_TOP_CELLS)],
+            },
+            "reliability": {
+                "effective_samples": _plain(reliability.effective_samples),
+                "empty_cells": reliability.empty_cells,
+                "classes": [_record(item) for item in reliability],
+            },
+            "hierarchy": _plain(self.hierarchy) if tree else None,
+            "order": _plain(self.order) if tree else None,
+        }
+
+    def __str__(self) -> str:
+        from deconfuse.statistics.diagnosis_text import to_text
+
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis of {self.headline}>"
+
+    def __rich__(self) -> Group:
+        from deconfuse.statistics.diagnosis_text import to_rich
+
+        return to_rich(self)
+
+    def _repr_html_(self) -> str:
+        from deconfuse.statistics.diagnosis_text import to_html
+
+        return to_html(self)
+
+
+def diagnose(
+    cm: ConfusionMatrix | Any,
+    *,
+    epsilon: float | None = None,
+    level: float = 0.95,
+    n_pairs: int = 50,
+) -> Diagnosis:
+    """Say what a confusion matrix shows of its classifier, how sure that is, and what to do.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
+        Counts; sparse with many classes too.
+    epsilon : float, optional
+        Added to every cell; by default ``1 / n_classes``.
+    level : float
+        Level of the intervals, and of the tests for bias.
+    n_pairs : int
+        How many pairs of classes to keep, of those that can be ranked and of those that cannot.
+
+    Returns
+    -------
+    Diagnosis
+
+    Raises
+    ------
+    InputError
+        When the matrix has no samples, or an argument cannot be used.
+
+    Examples
+    --------
+    Cats and dogs are rare and look alike. Raw counts show cars and buses instead, which are
+    frequent:
+
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts(
+    ...     [[9, 6, 1, 1], [5, 11, 1, 1], [1, 1, 940, 60], [1, 1, 50, 980]],
+    ...     labels=["cat", "dog", "car", "bus"],
+    ... )
+    >>> d = dc.diagnose(cm)
+    >>> pair = d.look_alikes[0]
+    >>> pair.first, pair.second, pair.rank, pair.raw_rank
+    ('cat', 'dog', 1, 2)
+    >>> d.findings[0].kind, d.findings[0].classes
+    ('look_alike', ('cat', 'dog'))
+    """
+    matrix = as_confusion(cm)
+    added = check_epsilon(epsilon, matrix.n_classes)
+    check_level(level)
+    if n_pairs < 1:
+        raise InputError(f"`n_pairs` must be at least 1, got {n_pairs!r}.")
+    if matrix.total == 0:
+        raise InputError(
+            "A diagnosis needs samples, but all counts are zero.",
+            hint="count some predictions first.",
+        )
+    normalized = matrix.normalize("bi", epsilon=added)
+    table = pair_table(matrix, added)
+    pairs = PairRanking(table, matrix.labels, level)
+    biases = class_biases(matrix, level)
+    attribution = attribute(normalized)
+    reliability = assess(normalized)
+    typical = _typical(matrix, table, added)
+    return Diagnosis(
+        source=matrix,
+        epsilon=added,
+        level=float(level),
+        look_alikes=pairs.most_alike(n_pairs),
+        uncertain_pairs=pairs.uncertain(n_pairs),
+        biases=biases,
+        attribution=attribution,
+        reliability=reliability,
+        findings=find(pairs, typical, biases, attribution, reliability),
+    )
+
+
+def _typical(cm: ConfusionMatrix, table: PairTable, epsilon: float) -> float:
+    """Return the similarity of the middle pair of all, also of those that were never confused."""
+    n_pairs = cm.n_classes * (cm.n_classes - 1) // 2
+    never = n_pairs - len(table.rows)
+    if never > n_pairs / 2 or n_pairs == 0:
+        # What epsilon alone makes of a pair of classes of the usual size.
+        hits = np.median(np.asarray(cm.counts.diagonal(), dtype=np.float64))
+        return float(epsilon / max(hits + epsilon, epsilon + sample_unit(cm)))
+    position = max(int(n_pairs / 2) - never, 0)
+    return float(np.exp(np.sort(table.log_similarity)[position]))
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _record(item: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON knows it; what is undefined or infinite as None."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

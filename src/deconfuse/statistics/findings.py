@@ -1,0 +1,295 @@
+"""What a diagnosis found, in plain sentences: what is the matter, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deconfuse._checks import Label
+from deconfuse._text import printable, shorten
+from deconfuse.statistics.attribution import Attribution, CellAttribution
+from deconfuse.statistics.bias import ClassBias
+from deconfuse.statistics.reliability import Reliability
+from deconfuse.statistics.similarity import LookAlike, PairRanking
+
+__all__ = ["Finding", "FindingKind", "find"]
+
+FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predicted", "careful"]
+
+_MOST = 5
+_NAME_WIDTH = 60
+# A pair stands out when it is surely this many times as similar as the middle pair.
+_STANDS_OUT = 2.0
+# Fewer confusions than this are not worth a sentence, nor more uncertain pairs.
+_WORTH_A_WORD = 3
+# A class is named when epsilon invents or moves more than this share of it.
+_EPSILON_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    kind : {"look_alike", "not_alike", "over_predicted", "under_predicted", "careful"}
+        What it is about; ``"careful"`` is what cannot be trusted.
+    severity : float
+        From 0 to 1; comparable within a kind.
+    sentence : str
+        What is the matter.
+    advice : str
+        What to do about it.
+    classes : tuple
+        The classes it speaks of.
+    cells : tuple of (true, predicted)
+        The cells it speaks of.
+    """
+
+    kind: FindingKind
+    severity: float
+    sentence: str
+    advice: str
+    classes: tuple[Label, ...]
+    cells: tuple[tuple[Label, Label], ...] = ()
+
+
+def find(
+    pairs: PairRanking,
+    typical_similarity: float,
+    biases: Sequence[ClassBias],
+    attribution: Attribution,
+    reliability: Reliability,
+) -> tuple[Finding, ...]:
+    """Return all findings: what is alike, what is biased, what only looks alike, what to doubt."""
+    return (
+        *_look_alikes(pairs.most_alike(_MOST), typical_similarity),
+        *_biases(biases),
+        *_not_alikes(pairs.most_confused(_MOST), attribution),
+        *_unsure_pairs(pairs.most_alike(1), pairs.uncertain(_MOST), typical_similarity),
+        *_doubts(reliability, biases),
+    )
+
+
+def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
+    standing_out = [pair for pair in pairs if pair.low > _STANDS_OUT * typical]
+    return [
+        Finding(
+            kind="look_alike",
+            severity=min(pair.low, 1.0),
+            sentence=(
+                f"{_name(pair.first)} and {_name(pair.second)} look alike: similarity"
+                f" {_interval(pair.similarity, pair.low, pair.high)},"
+                f" {_times(pair.similarity / typical)} that of the middle pair; rank {pair.rank}"
+                f"{_raw_rank(pair)}."
+            ),
+            advice=(
+                "See their samples side by side: correct labels that are wrong, add or augment"
+                " examples that show the difference, or merge the two."
+            ),
+            classes=(pair.first, pair.second),
+            cells=((pair.first, pair.second), (pair.second, pair.first)),
+        )
+        for pair in standing_out
+    ]
+
+
+def _raw_rank(pair: LookAlike) -> str:
+    if pair.raw_rank == pair.rank:
+        return " by similarity and by raw counts"
+    return f" by similarity, {pair.raw_rank} by raw counts"
+
+
+def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
+    over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.ratio)
+    under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.ratio)
+    return [_bias(bias) for bias in (*over[:_MOST], *under[:_MOST])]
+
+
+def _bias(bias: ClassBias) -> Finding:
+    over = bias.verdict == "over"
+    if bias.ratio == 0:
+        sentence = (
+            f"{_name(bias.label)} is never predicted, though {bias.labels:,.6g} samples are of this"
+            " class."
+        )
+    else:
+        sentence = (
+            f"{_name(bias.label)} is {'over' if over else 'under'}-predicted: with equally frequent"
+            f" classes it would be predicted {_interval(bias.ratio, bias.low, bias.high)} times as"
+            " often as it occurs."
+        )
+    return Finding(
+        kind="over_predicted" if over else "under_predicted",
+        severity=1 - (1 / bias.ratio if over else bias.ratio),
+        sentence=sentence,
+        advice=(
+            "Fit a Rebalancer on validation scores, or train again with this class weighing"
+            f" {'less' if over else 'more'} (`class_weights`)."
+        ),
+        classes=(bias.label,),
+    )
+
+
+def _not_alikes(pairs: Sequence[LookAlike], attribution: Attribution) -> list[Finding]:
+    """Return pairs that raw counts put first and similarity does not."""
+    found = []
+    for pair in pairs:
+        if not pair.is_certain or pair.rank <= max(3, 2 * pair.raw_rank):
+            continue
+        both = [
+            attribution.cell(pair.first, pair.second),
+            attribution.cell(pair.second, pair.first),
+        ]
+        larger = max(both, key=lambda cell: cell.count)
+        found.append(
+            Finding(
+                kind="not_alike",
+                severity=min(larger.count / max(attribution.normalized.source.total, 1), 1.0),
+                sentence=(
+                    f"{_name(pair.first)} and {_name(pair.second)} are often confused (rank"
+                    f" {pair.raw_rank} by raw counts) but not much alike (rank {pair.rank} by"
+                    f" similarity): {_why(larger)}."
+                ),
+                advice=(
+                    "Do not relabel or merge these; balance the predictions first (`Rebalancer`,"
+                    " `class_weights`)."
+                    if larger.prediction >= larger.label
+                    else "Nothing to repair in these two: the count is high because the class is"
+                    " frequent."
+                ),
+                classes=(pair.first, pair.second),
+                cells=((larger.true, larger.pred),),
+            )
+        )
+    return found
+
+
+def _why(cell: CellAttribution) -> str:
+    if cell.prediction >= cell.label:
+        return f"{_name(cell.pred)} is predicted too readily"
+    return f"{_name(cell.true)} is a frequent class"
+
+
+def _unsure_pairs(
+    certain: Sequence[LookAlike], uncertain: Sequence[LookAlike], typical: float
+) -> list[Finding]:
+    bar = max((pair.similarity for pair in certain), default=_STANDS_OUT * typical)
+    open_ones = [
+        pair
+        for pair in uncertain
+        if pair.high > bar and pair.count + pair.reverse_count >= _WORTH_A_WORD
+    ]
+    return [
+        Finding(
+            kind="careful",
+            severity=min(pair.similarity, 1.0),
+            sentence=(
+                f"{_name(pair.first)} and {_name(pair.second)} may look alike or not: similarity"
+                f" {_interval(pair.similarity, pair.low, pair.high)} from {pair.count:,.6g} and"
+                f" {pair.reverse_count:,.6g} confusions."
+            ),
+            advice="Collect more samples of both before acting on this pair.",
+            classes=(pair.first, pair.second),
+            cells=((pair.first, pair.second), (pair.second, pair.first)),
+        )
+        for pair in open_ones[:_WORTH_A_WORD]
+    ]
+
+
+def _doubts(reliability: Reliability, biases: Sequence[ClassBias]) -> list[Finding]:
+    found = []
+    n_classes = len(reliability)
+    unseen = tuple(bias.label for bias in biases if bias.verdict == "never seen")
+    if unseen:
+        found.append(
+            _careful(
+                f"{_names(unseen)} never {_verb(unseen, 'occurs', 'occur')} as a true class, so"
+                " nothing is known of how such samples are classified.",
+                "Collect samples of these classes, or leave the classes out.",
+                unseen,
+                n_classes,
+            )
+        )
+    few = tuple(
+        item.label
+        for item in reliability
+        if item.samples > 0 and min(item.effective_samples, item.effective_predictions) < 10
+    )
+    if few:
+        found.append(
+            _careful(
+                f"{_names(few)} {_verb(few, 'has', 'have')} fewer than 10 effective samples as true"
+                " or as predicted class; similarities with them are guesses.",
+                "Collect more samples of these classes.",
+                few,
+                n_classes,
+            )
+        )
+    invented = tuple(item.label for item in reliability if item.epsilon_share > _EPSILON_SHARE)
+    if invented:
+        most = max(item.epsilon_share for item in reliability)
+        found.append(
+            _careful(
+                f"More than {_EPSILON_SHARE:.0%} (up to {most:.0%}) of the row or column of"
+                f" {_names(invented)} exists only because of epsilon"
+                f" ({reliability.normalized.epsilon:.3g} in every cell).",
+                "Collect more samples, or compare with a smaller epsilon.",
+                invented,
+                n_classes,
+            )
+        )
+    moving = tuple(item.label for item in reliability if item.epsilon_shift > _EPSILON_SHARE)
+    if moving:
+        most = max(item.epsilon_shift for item in reliability)
+        found.append(
+            _careful(
+                f"{_names(moving)} {_verb(moving, 'changes', 'change')} by more than"
+                f" {_EPSILON_SHARE:.0%} (up to {most:.0%}) between epsilon / 10 and epsilon x 10.",
+                "Trust the order of large cells there, not the values of small ones.",
+                moving,
+                n_classes,
+            )
+        )
+    weak = reliability.effective_samples < 0.1 * reliability.total
+    if weak and reliability.total > 0:
+        found.append(
+            _careful(
+                f"The importance weights are very uneven: {reliability.total:,.6g} samples are"
+                f" worth {reliability.effective_samples:,.3g} equal ones.",
+                "Classes are too unevenly represented for one matrix to say much of the rare ones:"
+                " collect more of those.",
+                (),
+                n_classes,
+            )
+        )
+    return found
+
+
+def _careful(sentence: str, advice: str, classes: tuple[Label, ...], n_classes: int) -> Finding:
+    severity = len(classes) / n_classes if classes else 1.0
+    return Finding("careful", severity, sentence, advice, classes)
+
+
+def _name(label: Label) -> str:
+    return f"“{shorten(printable(label), _NAME_WIDTH)}”"
+
+
+def _names(labels: Sequence[Label]) -> str:
+    shown = [_name(label) for label in labels[:_MOST]]
+    if len(labels) > _MOST:
+        return f"{', '.join(shown)} and {len(labels) - _MOST:,} more classes"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+
+
+def _verb(labels: Sequence[Label], one: str, many: str) -> str:
+    return one if len(labels) == 1 else many
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    return f"{value:.2g} ({low:.2g} to {high:.2g})"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"

@@ -1,0 +1,234 @@
+"""What of a bi-normalized matrix can be trusted: samples behind it, and what epsilon invented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse._checks import Label
+from deconfuse.normalization import Normalized
+from deconfuse.scaling.problem import refuse_if_too_large
+from deconfuse.statistics.cells import sample_unit
+
+__all__ = ["FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability", "assess"]
+
+FloatArray = NDArray[np.float64]
+Grade = Literal["good", "fair", "poor"]
+
+#: A cell with fewer effective samples than this is marked.
+FEW_SAMPLES = 5
+# A class is fair below the first value, poor below the second (effective samples) ...
+_SAMPLES = (50, 10)
+# ... or above these shares of its row that epsilon invented, or that move with epsilon.
+_SHARES = (0.05, 0.2)
+# A cell is unstable when it changes by more than this factor between epsilon / 10 and x 10.
+_UNSTABLE_FACTOR = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClassReliability:
+    """What stands behind the row and the column of one class.
+
+    Attributes
+    ----------
+    label : class name
+    samples : float
+        How often it is the true class.
+    predictions : float
+        How often it is predicted.
+    effective_samples : float
+        Kish's effective sample size of its true samples under the importance weights of the
+        bi-normalization: (sum of weights)^2 / sum of squared weights.
+    effective_predictions : float
+        The same for the samples predicted as this class.
+    empty_cells : int
+        Cells of its row that no sample fell into, so that only epsilon is there.
+    epsilon_share : float
+        The share of its row and column of the bi-normalized matrix that epsilon invented, the
+        larger of both.
+    epsilon_shift : float
+        The share of its row that moves between epsilon / 10 and epsilon x 10.
+    grade : {"good", "fair", "poor"}
+    reasons : tuple of str
+        Why it is not good.
+    """
+
+    label: Label
+    samples: float
+    predictions: float
+    effective_samples: float
+    effective_predictions: float
+    empty_cells: int
+    epsilon_share: float
+    epsilon_shift: float
+    grade: Grade
+    reasons: tuple[str, ...]
+
+
+class CellFlags(NamedTuple):
+    """Warnings for every cell, as boolean matrices."""
+
+    few_samples: NDArray[np.bool_]
+    only_epsilon: NDArray[np.bool_]
+    unstable: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Reliability of every class, and of the matrix as a whole.
+
+    Behaves as a sequence of `ClassReliability` in matrix order.
+
+    Attributes
+    ----------
+    classes : tuple of ClassReliability
+    total : float
+        Sum of counts.
+    effective_samples : float
+        Effective sample size of all samples under the importance weights.
+    empty_cells : int
+        Error cells without a sample.
+    normalized, at_smaller_epsilon, at_larger_epsilon : Normalized
+        The bi-normalizations with epsilon, epsilon / 10 and epsilon x 10.
+    """
+
+    classes: tuple[ClassReliability, ...]
+    total: float
+    effective_samples: float
+    empty_cells: int
+    normalized: Normalized
+    at_smaller_epsilon: Normalized
+    at_larger_epsilon: Normalized
+
+    def __iter__(self) -> Iterator[ClassReliability]:
+        return iter(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, index: int) -> ClassReliability:
+        return self.classes[index]
+
+    @cached_property
+    def cells(self) -> CellFlags:
+        """Warnings for every cell, for matrices small enough to be dense."""
+        source = self.normalized.source
+        refuse_if_too_large((source.n_classes, source.n_classes), "The warnings of all cells")
+        counts = source.counts if isinstance(source.counts, np.ndarray) else source.counts.toarray()
+        smaller = _log_weights(self.at_smaller_epsilon)
+        larger = _log_weights(self.at_larger_epsilon)
+        epsilon = self.normalized.epsilon
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.log(counts + 10 * epsilon) + larger[0][:, None] + larger[1]
+            change -= np.log(counts + epsilon / 10) + smaller[0][:, None] + smaller[1]
+        empty = np.asarray(counts == 0)
+        unstable = empty | (np.abs(change) > np.log(_UNSTABLE_FACTOR))
+        few = np.asarray(counts / sample_unit(source) < FEW_SAMPLES)
+        return CellFlags(few, empty, np.asarray(unstable & (epsilon > 0)))
+
+
+def assess(normalized: Normalized) -> Reliability:
+    """Return the reliability of a bi-normalization, at the cost of its nonzero cells."""
+    source, epsilon = normalized.source, normalized.epsilon
+    smaller = source.normalize("bi", epsilon=epsilon / 10, throw=False)
+    larger = source.normalize("bi", epsilon=epsilon * 10, throw=False)
+    cells = sparse.coo_array(source.counts)
+    weights = _weights(normalized, cells)
+    weighted = weights * cells.data
+    noise = weights**2 * sparse.coo_array(source.variances).data
+    filled = _sums(cells.row, np.ones(len(cells.data)), source.n_classes)
+    left, right = normalized.left, normalized.right
+    columns = {
+        "samples": np.asarray(source.label_counts, dtype=np.float64),
+        "predictions": np.asarray(source.prediction_counts, dtype=np.float64),
+        "effective_samples": _effective(cells.row, weighted, noise, source.n_classes),
+        "effective_predictions": _effective(cells.col, weighted, noise, source.n_classes),
+        "epsilon_share": np.clip(
+            epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0
+        ),
+        "epsilon_shift": _row_shift(cells, smaller, larger),
+    }
+    classes = tuple(
+        _graded(
+            label,
+            source.n_classes - int(filled[index]),
+            {name: float(values[index]) for name, values in columns.items()},
+        )
+        for index, label in enumerate(source.labels)
+    )
+    errors = int((cells.row != cells.col).sum())
+    return Reliability(
+        classes,
+        float(source.total),
+        float(_effective(np.zeros(len(weighted), dtype=np.intp), weighted, noise, 1)[0]),
+        source.n_classes * (source.n_classes - 1) - errors,
+        normalized,
+        smaller,
+        larger,
+    )
+
+
+def _graded(label: Label, empty_cells: int, values: dict[str, float]) -> ClassReliability:
+    size = min(values["effective_samples"], values["effective_predictions"])
+    checks = [
+        (size < _SAMPLES[0], size < _SAMPLES[1], f"only {size:.3g} effective samples"),
+        *(
+            (values[name] > _SHARES[0], values[name] > _SHARES[1], f"{values[name]:.0%} {what}")
+            for name, what in (
+                ("epsilon_share", "of it is epsilon"),
+                ("epsilon_shift", "of it moves with epsilon"),
+            )
+        ),
+    ]
+    grade: Grade = "good"
+    if any(poor for _, poor, _ in checks):
+        grade = "poor"
+    elif any(fair for fair, _, _ in checks):
+        grade = "fair"
+    reasons = tuple(reason for fair, _, reason in checks if fair)
+    return ClassReliability(
+        label=label, empty_cells=empty_cells, grade=grade, reasons=reasons, **values
+    )
+
+
+def _row_shift(cells: sparse.coo_array, smaller: Normalized, larger: Normalized) -> FloatArray:
+    """Return half the L1 distance of each row between two epsilons.
+
+    All cells of a row without samples count as one: what epsilon gives to them together.
+    """
+    n_classes = smaller.n_classes
+    values = [_weights(n, cells) * (cells.data + n.epsilon) for n in (smaller, larger)]
+    seen = [_sums(cells.row, value, n_classes) for value in values]
+    moved = _sums(cells.row, np.abs(values[0] - values[1]), n_classes)
+    unseen = np.abs((1.0 - seen[0]) - (1.0 - seen[1]))
+    return np.clip((moved + unseen) / 2, 0.0, 1.0)
+
+
+def _weights(normalized: Normalized, cells: sparse.coo_array) -> FloatArray:
+    log_left, log_right = _log_weights(normalized)
+    return np.asarray(np.exp(np.minimum(log_left[cells.row] + log_right[cells.col], 300.0)))
+
+
+def _log_weights(normalized: Normalized) -> tuple[FloatArray, FloatArray]:
+    scaling = normalized.scaling
+    assert scaling is not None, "a bi-normalization has a scaling"
+    return scaling.log_left, scaling.log_right
+
+
+def _sums(groups: NDArray[np.intp], values: FloatArray, n_groups: int) -> FloatArray:
+    return np.asarray(np.bincount(groups, values, minlength=n_groups), dtype=np.float64)
+
+
+def _effective(
+    groups: NDArray[np.intp], weighted: FloatArray, noise: FloatArray, n_groups: int
+) -> FloatArray:
+    """Return Kish's effective sample size of each group, zero where it is empty."""
+    squares = _sums(groups, noise, n_groups)
+    sums = _sums(groups, weighted, n_groups)
+    return np.divide(sums**2, squares, out=np.zeros(n_groups), where=squares > 0)

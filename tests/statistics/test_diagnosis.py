@@ -1,0 +1,320 @@
+"""Diagnosis: planted truth, exact attribution, honest doubts, and how it shows itself."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rich.console import Console
+from scipy import sparse
+from scipy.cluster.hierarchy import is_valid_linkage
+
+from deconfuse import ConfusionMatrix, InputError, diagnose, normalize
+
+Floats = NDArray[np.float64]
+
+
+def _planted(rng: np.random.Generator) -> tuple[ConfusionMatrix, tuple[int, int]]:
+    """Return the matrix of a classifier with a rare look-alike pair, hidden by imbalance."""
+    n_classes, pair = 12, (3, 8)
+    similarity = np.exp(rng.uniform(np.log(0.05), np.log(0.08), (n_classes, n_classes)))
+    similarity = np.sqrt(similarity * similarity.T)
+    similarity[pair] = similarity[pair[::-1]] = 0.3
+    np.fill_diagonal(similarity, 1.0)
+    prevalence, bias = np.ones(n_classes), np.ones(n_classes)
+    # As after training on such data: the frequent class is predicted far too readily.
+    prevalence[0], bias[0] = 60.0, 15.0
+    prevalence[list(pair)], bias[list(pair)] = 0.5, 0.3
+    strengths = similarity * bias
+    rates = strengths / strengths.sum(axis=1, keepdims=True)
+    shares = (prevalence / prevalence.sum())[:, None] * rates
+    counts = rng.multinomial(60_000, shares.ravel()).reshape(n_classes, n_classes)
+    return ConfusionMatrix.from_counts(counts), pair
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hidden_look_alike_pair_is_found_by_similarity_alone(seed: int) -> None:
+    cm, pair = _planted(np.random.default_rng(seed))
+    diagnosis = diagnose(cm)
+    first = diagnosis.look_alikes[0]
+    assert (first.first, first.second) == pair
+    assert first.raw_rank > 5
+    for method in ("row", "col", "all"):
+        matrix = np.asarray(cm.normalize(method).matrix)
+        together = np.triu(matrix + matrix.T, 1)
+        best = np.unravel_index(together.argmax(), together.shape)
+        assert tuple(int(k) for k in best) != pair, method
+    assert diagnosis.findings[0].kind == "look_alike"
+    assert diagnosis.findings[0].classes == pair
+    under = {f.classes[0] for f in diagnosis.findings if f.kind == "under_predicted"}
+    assert set(pair) <= under
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), n_classes=st.integers(2, 7), epsilon=st.sampled_from([None, 0.5])
+)
+def test_the_three_parts_add_up_exactly(seed: int, n_classes: int, epsilon: float | None) -> None:
+    counts = np.random.default_rng(seed).poisson(6, (n_classes, n_classes)) + 1
+    d = diagnose(counts, epsilon=epsilon)
+    a = d.attribution
+    values = counts + d.epsilon
+    observed = np.log(values / values.mean())
+    np.testing.assert_allclose(a.observed, observed, atol=1e-12)
+    np.testing.assert_allclose(a.similarity + a.label[:, None] + a.prediction, observed, atol=1e-12)
+    bi = np.asarray(normalize(counts, "bi", epsilon=epsilon).matrix)
+    np.testing.assert_allclose(a.similarity, np.log(n_classes * bi), atol=1e-8)
+    assert a.label.mean() == pytest.approx(a.prediction.mean())
+    cell = a.cell(0, 1)
+    assert cell.similarity + cell.label + cell.prediction == pytest.approx(cell.observed)
+    assert cell.count == counts[0, 1]
+    transposed = diagnose(counts.T, epsilon=epsilon).attribution
+    np.testing.assert_allclose(transposed.label, a.prediction, atol=1e-8)
+
+
+def test_attribution_names_the_cause() -> None:
+    # Class 0 is frequent, class 1 is over-predicted, classes 2 and 3 look alike.
+    similarity = np.full((4, 4), 0.05) + 0.95 * np.eye(4)
+    similarity[2, 3] = similarity[3, 2] = 0.6
+    expected = np.array([50, 1, 1, 1])[:, None] * similarity * np.array([1, 6, 1, 1]) * 1000
+    a = diagnose(expected.round().astype(int)).attribution
+    assert a.cell(2, 3).cause == "similarity"
+    assert a.cell(0, 2).cause == "label"
+    assert a.cell(3, 1).cause == "prediction"
+    assert [cell.count for cell in a.top(3)] == sorted(
+        (expected - np.diag(expected.diagonal())).ravel().round(), reverse=True
+    )[:3]
+    with pytest.raises(InputError, match="`k` must be at least 1"):
+        a.top(0)
+
+
+def test_biases_do_not_mistake_imbalance_for_bias() -> None:
+    # Symmetric similarity, no response bias, but class 0 is ten times as frequent.
+    rates = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    even = diagnose((np.array([10_000, 1000, 1000])[:, None] * rates).astype(int))
+    assert [bias.verdict for bias in even.biases] == ["even"] * 3
+    assert even.biases[1].prediction_share > 1.5 * even.biases[1].label_share
+    tilted = rates * np.array([1.0, 2.0, 1.0])
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    skewed = diagnose((np.array([10_000, 1000, 1000])[:, None] * tilted).astype(int))
+    assert [bias.verdict for bias in skewed.biases] == ["under", "over", "under"]
+    np.testing.assert_allclose(
+        [bias.ratio for bias in skewed.biases], tilted.sum(axis=0), rtol=3e-3
+    )
+
+
+def test_ratio_intervals_cover_and_false_alarms_are_rare() -> None:
+    rng = np.random.default_rng(0)
+    rates = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
+    hits, alarms, runs = 0, 0, 300
+    for _ in range(runs):
+        counts = np.array(
+            [rng.multinomial(n, row) for n, row in zip((50, 100, 200, 400), rates, strict=True)]
+        )
+        biases = diagnose(counts).biases
+        hits += sum(bias.low <= 1 <= bias.high for bias in biases)
+        alarms += any(bias.verdict != "even" for bias in biases)
+    assert 0.93 <= hits / (4 * runs) <= 0.98
+    assert alarms / runs <= 0.08
+
+
+def test_never_predicted_and_never_seen_classes_are_said() -> None:
+    d = diagnose([[40, 0, 5], [30, 0, 3], [0, 0, 0]])
+    assert d.biases[1].verdict == "under"
+    assert d.biases[1].ratio == 0.0
+    assert d.biases[1].low == 0.0 < d.biases[1].high < 1
+    assert d.biases[2].verdict == "never seen"
+    assert np.isnan(d.biases[2].ratio)
+    sentences = " ".join(f.sentence for f in d.findings)
+    assert "“1” is never predicted, though 33 samples are of this class." in sentences
+    assert "“2” never occurs as a true class" in sentences
+
+
+def test_reliability_counts_effective_samples() -> None:
+    counts = np.array([[90, 10], [4, 6]])
+    cm = ConfusionMatrix.from_counts(counts)
+    d = diagnose(cm)
+    n = cm.normalize("bi")
+    weights = np.outer(n.left, n.right)
+    sizes = (weights * counts).sum(axis=1) ** 2 / (weights**2 * counts).sum(axis=1)
+    np.testing.assert_allclose([r.effective_samples for r in d.reliability], sizes)
+    whole = (weights * counts).sum() ** 2 / (weights**2 * counts).sum()
+    assert d.reliability.effective_samples == pytest.approx(whole)
+    invented = d.epsilon * weights.sum(axis=1)
+    assert d.reliability[1].epsilon_share >= invented[1] - 1e-12
+    assert d.reliability[1].grade == "poor"
+    assert any("effective samples" in reason for reason in d.reliability[1].reasons)
+    assert len(d.reliability) == 2
+
+
+def test_weighted_counts_are_worth_fewer_samples() -> None:
+    counts = np.array([[90.0, 10.0], [20.0, 80.0]])
+    plain = diagnose(ConfusionMatrix.from_counts(counts))
+    heavy = diagnose(ConfusionMatrix.from_counts(counts, variances=9 * counts))
+    ratio = plain.reliability.effective_samples / heavy.reliability.effective_samples
+    assert ratio == pytest.approx(9.0)
+    assert heavy.look_alikes[0].high > 2 * plain.look_alikes[0].high
+    heavier = diagnose(ConfusionMatrix.from_counts(counts, variances=40 * counts))
+    assert heavier.look_alikes == ()
+    assert not heavier.uncertain_pairs[0].is_certain
+    assert heavy.biases[0].high > plain.biases[0].high
+
+
+def test_cells_that_rest_on_epsilon_are_flagged() -> None:
+    counts = np.array([[50, 0, 2], [7, 60, 0], [1, 30, 200]])
+    cells = diagnose(counts).reliability.cells
+    np.testing.assert_array_equal(cells.only_epsilon, counts == 0)
+    np.testing.assert_array_equal(cells.few_samples, counts < 5)
+    assert cells.unstable[counts == 0].all()
+    assert not cells.unstable[1, 1]
+
+
+def test_stability_under_epsilon_is_measured() -> None:
+    pair = diagnose([[100, 20, 0], [15, 100, 0], [9, 0, 100]])
+    sure = pair.look_alikes[0]
+    assert (sure.first, sure.second) == (0, 1)
+    assert sure.at_larger_epsilon / sure.at_smaller_epsilon < 1.3
+    unsure = {(p.first, p.second): p for p in pair.uncertain_pairs}[0, 2]
+    assert not unsure.is_certain
+    assert unsure.at_larger_epsilon / unsure.at_smaller_epsilon > 5
+    shifts = [r.epsilon_shift for r in pair.reliability]
+    direct = [
+        np.asarray(normalize(pair.source.counts, "bi", epsilon=e).matrix) for e in (1 / 30, 10 / 3)
+    ]
+    most = np.abs(direct[0] - direct[1]).sum(axis=1) / 2
+    assert (np.array(shifts) <= most + 1e-9).all()
+    assert (np.array(shifts) >= 0.7 * most).all()
+
+
+def test_similarity_intervals_cover() -> None:
+    rng = np.random.default_rng(1)
+    similarity = np.full((4, 4), 0.15) + 0.85 * np.eye(4)
+    strengths = similarity * np.array([1.0, 3.0, 0.5, 1.0])
+    shares = np.array([4, 1, 2, 1])[:, None] * strengths / strengths.sum(axis=1, keepdims=True) / 8
+    hits = total = 0
+    for draw in rng.multinomial(1500, shares.ravel(), size=300).reshape(-1, 4, 4):
+        for pair in diagnose(draw, epsilon=0.1).look_alikes:
+            hits += pair.low <= 0.15 <= pair.high
+            total += 1
+    assert total > 1500
+    assert 0.93 <= hits / total <= 0.97
+
+
+def test_order_of_findings_and_pairs() -> None:
+    cm, _ = _planted(np.random.default_rng(3))
+    d = diagnose(cm, n_pairs=7)
+    assert len(d.look_alikes) == 7
+    assert [pair.rank for pair in d.look_alikes] == list(range(1, 8))
+    similarities = [pair.similarity for pair in d.look_alikes]
+    assert similarities == sorted(similarities, reverse=True)
+    kinds = [f.kind for f in d.findings]
+    order = ["look_alike", "over_predicted", "under_predicted", "not_alike", "careful"]
+    assert kinds == sorted(kinds, key=order.index)
+    assert all(f.advice and 0 <= f.severity <= 1 for f in d.findings)
+    assert is_valid_linkage(d.hierarchy)
+    assert sorted(d.order) == list(range(12))
+
+
+def test_often_confused_but_not_alike() -> None:
+    rates = np.full((6, 6), 0.004) + 0.976 * np.eye(6)
+    for i, j in ((2, 3), (3, 4), (4, 5), (2, 5)):
+        rates[i, j] = rates[j, i] = 0.15
+    counts = (np.array([20_000, 20_000, 150, 150, 150, 150])[:, None] * rates).astype(int)
+    d = diagnose(counts)
+    found = [f for f in d.findings if f.kind == "not_alike"]
+    assert found[0].classes == (0, 1)
+    assert "rank 1 by raw counts" in found[0].sentence
+
+
+def test_many_classes_stay_sparse() -> None:
+    rng = np.random.default_rng(0)
+    n_classes = 20_000
+    true = rng.integers(0, n_classes, 300_000)
+    wrong = rng.random(300_000) < 0.1
+    pred = np.where(wrong, (true + 1) % n_classes, true)
+    # Two classes that are taken for each other all the time.
+    true[:400], pred[:400] = 7, np.where(rng.random(400) < 0.4, 11, 7)
+    true[400:800], pred[400:800] = 11, np.where(rng.random(400) < 0.4, 7, 11)
+    d = diagnose(ConfusionMatrix.from_predictions(true, pred))
+    assert d.source.is_sparse
+    assert (d.look_alikes[0].first, d.look_alikes[0].second) == (7, 11)
+    with pytest.raises(InputError, match="A hierarchy must have at most 4,096 classes"):
+        _ = d.hierarchy
+    assert d.to_dict()["hierarchy"] is None
+
+
+def test_sparse_and_dense_agree() -> None:
+    counts = np.random.default_rng(2).poisson(0.002, (2500, 2500)) + np.eye(2500, dtype=int) * 9
+    first = diagnose(ConfusionMatrix.from_counts(sparse.csr_array(counts)))
+    part = slice(0, 200)
+    second = diagnose(ConfusionMatrix.from_counts(counts[part, part]), epsilon=first.epsilon)
+    shown = {(p.first, p.second): p.similarity for p in first.look_alikes + first.uncertain_pairs}
+    other = {(p.first, p.second): p.similarity for p in second.look_alikes + second.uncertain_pairs}
+    both = shown.keys() & other.keys()
+    assert all(shown[key] == pytest.approx(other[key]) for key in both)
+
+
+HOSTILE = ['<img src=x onerror="alert(1)">', "[bold red]x[/]", "a\x1b[31m\n", "&amp;'\"", "x" * 200]
+
+
+def test_names_are_text_everywhere() -> None:
+    counts = np.full((5, 5), 8) + 40 * np.eye(5, dtype=int)
+    counts[:, 0] += 30
+    d = diagnose(ConfusionMatrix.from_counts(counts, labels=HOSTILE))
+    html = d._repr_html_()
+    assert "<img" not in html
+    assert "&lt;img" in html
+    text = str(d)
+    assert "\x1b" not in text
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(d)
+    shown = console.export_text()
+    assert "[bold red]x[/]" in shown
+    assert max(len(line) for line in text.splitlines()) < 400
+
+
+def test_json_form() -> None:
+    days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
+    d = diagnose(ConfusionMatrix.from_counts([[5, 1, 0], [2, 6, 0], [0, 0, 0]], labels=days))
+    data = json.loads(json.dumps(d.to_dict(), allow_nan=False))
+    assert data["labels"][0] == "2026-01-01"
+    assert data["biases"][2]["ratio"] is None
+    assert len(data["reliability"]["classes"]) == 3
+    assert len(data["hierarchy"]) == 2
+    assert {"kind", "severity", "sentence", "advice", "classes", "cells"} == set(
+        data["findings"][0]
+    )
+    parts = data["attribution"]["cells"][0]
+    assert parts["observed"] == pytest.approx(
+        parts["similarity"] + parts["label"] + parts["prediction"]
+    )
+
+
+@pytest.mark.parametrize("counts", [[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[2, 0], [0, 0]], [[5]]])
+def test_two_samples_are_not_enough_and_that_is_said(counts) -> None:
+    d = diagnose(counts)
+    assert all(f.kind == "careful" for f in d.findings)
+    assert any("effective samples" in f.sentence for f in d.findings)
+    assert "class" in repr(d)
+    json.dumps(d.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "message"),
+    [
+        ([[0, 0], [0, 0]], {}, "A diagnosis needs samples"),
+        ([[5, 1], [1, 5]], {"level": 95}, "`level` must be above 0 and below 1"),
+        ([[5, 1], [1, 5]], {"n_pairs": 0}, "`n_pairs` must be at least 1"),
+        ([[5, 1], [1, 5]], {"epsilon": -0.1}, "`epsilon` must be a finite number"),
+        ([[5, 1, 2], [1, 5, 2]], {}, "must be square"),
+    ],
+)
+def test_bad_input(counts, options, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        diagnose(counts, **options)
