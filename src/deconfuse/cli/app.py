@@ -1,0 +1,110 @@
+"""The program: its commands, and how it ends.
+
+Exit codes: 0 when all went well, 1 when something is not possible (the matrix cannot be scaled, an
+extra is not installed, a file cannot be written) or the reader of the output left, 2 for a wrong
+option or bad input, 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from deconfuse.cli import commands, demo_command
+from deconfuse.cli.console import say_error, show_warnings
+from deconfuse.errors import DeconfuseError, InputError
+
+__all__ = ["app", "main"]
+
+_EPILOG = (
+    "Exit codes: 0 all went well; 1 not possible (not scalable, missing extra, cannot write);"
+    " 2 wrong option or bad input."
+)
+# The paper's experiments: loaded when they are asked for, and for the list of commands.
+_EXPERIMENTS = ("data", "reproduce")
+
+
+class _Group(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *_EXPERIMENTS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in _EXPERIMENTS:
+            return _experiment_command(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+def _experiment_command(name: str) -> Any:
+    from deconfuse.experiments.commands import data_app, reproduce
+
+    holder = data_app
+    if name == "reproduce":
+        holder = typer.Typer(add_completion=False)
+        holder.command(name)(reproduce)
+    command = typer.main.get_command(holder)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
+)
+app.command("demo")(demo_command.demo)
+app.command("report")(commands.report)
+app.command("normalize")(commands.normalize)
+app.command("diagnose")(commands.diagnose)
+app.command("compare")(commands.compare)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from deconfuse._version import __version__
+
+        typer.echo(f"deconfuse {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take a confusion matrix apart: which classes look alike, and which are only over-predicted.
+
+    Start with [bold]deconfuse demo[/bold], or with your own predictions:
+    [bold]deconfuse report predictions.csv[/bold]
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the program. Errors are told in a line or two, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A class name that the terminal cannot show must not end the program.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with show_warnings():
+            app(args=args, prog_name="deconfuse")
+    except DeconfuseError as error:
+        say_error(error)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except OSError as error:
+        name = f" {error.filename!r}" if error.filename else ""
+        say_error(DeconfuseError(f"{error.strerror or error}{name}"))
+        sys.exit(1)
+    except MemoryError as error:
+        say_error(DeconfuseError(f"there is not enough memory. {error}".rstrip()))
+        sys.exit(1)

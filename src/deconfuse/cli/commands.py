@@ -1,0 +1,295 @@
+"""The commands on a person's own predictions. They read, call, show and write; others compute."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deconfuse.cli import console
+from deconfuse.cli.inputs import STANDARD, Columns, check_output, name_of, read_matrix
+from deconfuse.cli.options import (
+    EpsilonOption,
+    FileArgument,
+    JsonOption,
+    LabelOption,
+    OpenOption,
+    PageOption,
+    PredictionOption,
+    ScoresOption,
+    TitleOption,
+    WeightOption,
+)
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    from deconfuse.normalization import Normalized
+
+__all__ = ["compare", "diagnose", "normalize", "report"]
+
+
+class Method(StrEnum):
+    """The normalizations, by the paper's names and scikit-learn's."""
+
+    bi = "bi"
+    row = "row"
+    col = "col"
+    all = "all"
+    true = "true"
+    pred = "pred"
+
+
+class Format(StrEnum):
+    """How a normalized matrix is written."""
+
+    text = "text"
+    csv = "csv"
+    json = "json"
+    markdown = "markdown"
+    latex = "latex"
+
+
+def normalize(
+    file: FileArgument,
+    method: Annotated[
+        Method, typer.Option("--method", "-m", help="true and pred are row and col.")
+    ] = Method.bi,
+    epsilon: EpsilonOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this file: .csv, .json, .md, .tex, or a picture (.png, .svg, .pdf)."
+            " - is standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="Default: by the name of --output, else text.",
+            show_default=False,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    label: LabelOption = "label",
+    prediction: PredictionOption = "prediction",
+    weight: WeightOption = None,
+    scores: ScoresOption = None,
+) -> None:
+    """Normalize a confusion matrix: by row, column, all, or both at once (bi).
+
+    [bold]Examples[/bold]
+
+      deconfuse normalize predictions.csv
+
+      deconfuse normalize predictions.parquet --method row --output rows.csv
+
+      deconfuse normalize matrix.csv -o matrix.png
+
+      cat predictions.csv | deconfuse normalize - --label y --prediction y_hat --json
+    """
+    check_output(output, file)
+    chosen = _format(format, json, output)
+    cm = read_matrix(file, Columns(label, prediction, weight, scores))
+    with console.working("Normalizing"):
+        normalized = cm.normalize(method.value, epsilon=epsilon)
+    if chosen is not None:
+        _write_table(normalized, chosen, output)
+        return
+    assert output is not None
+    _write_picture(normalized, output)
+
+
+def _format(format: Format | None, json: bool, output: Path | None) -> Format | None:
+    """Return the format asked for; None is a picture."""
+    from deconfuse.reporting.tables import TABLE_FORMATS
+
+    if json:
+        if format not in (None, Format.json):
+            raise InputError(f"Only one format can be written, got --json and --format {format}.")
+        return Format.json
+    if format is not None or output is None or str(output) == STANDARD:
+        return format or Format.text
+    suffix = output.suffix.lower()
+    if suffix in TABLE_FORMATS:
+        return Format(TABLE_FORMATS[suffix])
+    return Format.text if suffix == ".txt" else None
+
+
+def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
+    from deconfuse._files import write_text
+    from deconfuse.reporting.tables import write_table
+
+    to_screen = output is None or str(output) == STANDARD
+    if format is Format.text:
+        from deconfuse.cli.matrices import print_matrix
+
+        if to_screen:
+            print_matrix(console.out(), n)
+            return
+        wide = console.plain()
+        with wide.capture() as captured:
+            print_matrix(wide, n)
+        text = captured.get()
+    else:
+        text = write_table(n, format.value)
+    if output is None or to_screen:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    write_text(output, text)
+    console.say(f"wrote {output}")
+
+
+def _write_picture(n: Normalized, output: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from deconfuse.reporting.drawing import figure_size, label_texts
+    from deconfuse.reporting.plots import ConfusionMatrixDisplay, write_figure
+
+    # A figure of its own: pyplot would look for a window system.
+    figure = Figure(figsize=figure_size(n.n_classes, label_texts(n.labels)), layout="constrained")
+    ConfusionMatrixDisplay(n).plot(ax=figure.subplots())
+    write_figure(figure, output)
+    console.say(f"wrote {output}")
+
+
+def diagnose(
+    file: FileArgument,
+    epsilon: EpsilonOption = None,
+    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95,
+    json: JsonOption = False,
+    label: LabelOption = "label",
+    prediction: PredictionOption = "prediction",
+    weight: WeightOption = None,
+    scores: ScoresOption = None,
+) -> None:
+    """Say which classes look alike, which are over-predicted, what to doubt, and what to do.
+
+    [bold]Examples[/bold]
+
+      deconfuse diagnose predictions.csv
+
+      deconfuse diagnose "predictions/*.parquet" --label target --prediction pred
+
+      deconfuse diagnose matrix.csv --json | jq .look_alikes
+    """
+    import deconfuse as dc
+
+    cm = read_matrix(file, Columns(label, prediction, weight, scores))
+    with console.working("Diagnosing"):
+        found = dc.diagnose(cm, epsilon=epsilon, level=level)
+    if json:
+        console.print_json(found.to_dict())
+    else:
+        console.out().print(found)
+
+
+def report(
+    file: FileArgument,
+    file2: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE2]", help="A second model to compare with.", show_default=False
+        ),
+    ] = None,
+    output: PageOption = Path("report.html"),
+    title: TitleOption = None,
+    open_page: OpenOption = False,
+    json: JsonOption = False,
+    label: LabelOption = "label",
+    prediction: PredictionOption = "prediction",
+    weight: WeightOption = None,
+    scores: ScoresOption = None,
+) -> None:
+    """Write a page to explore a confusion matrix, and say what was found.
+
+    The page is one file that needs no network.
+
+    [bold]Examples[/bold]
+
+      deconfuse report predictions.csv --open
+
+      deconfuse report before.parquet after.parquet -o change.html
+
+      deconfuse report scores.csv --label y --scores cat,dog,bird --title "Pets, v3"
+    """
+    import deconfuse as dc
+
+    check_output(output, file, *([file2] if file2 else []))
+    columns = Columns(label, prediction, weight, scores)
+    matrices = _read_all([file, file2] if file2 else [file], columns)
+    subject: Any = matrices if file2 else next(iter(matrices.values()))
+    name = title or " and ".join(matrices)
+    with console.working("Writing the page"):
+        page = dc.report(subject, output, title=name)
+        found = _found(matrices)
+    if json:
+        console.print_json({"path": str(page), "title": name, **found.to_dict()})
+    else:
+        console.out().print(found)
+    leave_page(page, open_page=open_page)
+
+
+def compare(
+    file_a: Annotated[str, typer.Argument(metavar="FILE_A", show_default=False)],
+    file_b: Annotated[str, typer.Argument(metavar="FILE_B", show_default=False)],
+    epsilon: EpsilonOption = None,
+    json: JsonOption = False,
+    label: LabelOption = "label",
+    prediction: PredictionOption = "prediction",
+    weight: WeightOption = None,
+    scores: ScoresOption = None,
+) -> None:
+    """Compare two models, or one model on two datasets: what changed, and whether it is chance.
+
+    [bold]Examples[/bold]
+
+      deconfuse compare before.csv after.csv
+
+      deconfuse compare monday.parquet tuesday.parquet --json
+    """
+    import deconfuse as dc
+
+    first, second = _read_all([file_a, file_b], Columns(label, prediction, weight, scores)).values()
+    with console.working("Comparing"):
+        found = dc.compare(first, second, epsilon=epsilon)
+    if json:
+        console.print_json(found.to_dict())
+    else:
+        console.out().print(found)
+
+
+def _read_all(files: list[str], columns: Columns) -> dict[str, Any]:
+    """Count each file; name the matrices by their files, or in full where these are the same."""
+    if files.count(STANDARD) > 1:
+        raise InputError("Standard input can be read once, got - twice.")
+    names = [Path(name_of(file)).stem for file in files]
+    if len(set(names)) < len(names):
+        names = [name_of(file) for file in files]
+    if len(set(names)) < len(names):
+        raise InputError(f"The two files must differ, got {files[0]!r} twice.")
+    return {name: read_matrix(file, columns) for name, file in zip(names, files, strict=True)}
+
+
+def _found(matrices: dict[str, Any]) -> Any:
+    import deconfuse as dc
+
+    if len(matrices) == 2:
+        return dc.compare(*matrices.values())
+    return dc.diagnose(*matrices.values())
+
+
+def leave_page(page: Path, *, open_page: bool) -> None:
+    """Say where the page is, and open it if asked."""
+    console.say(f"wrote {page}")
+    console.say(f"open {page.resolve().as_uri()}")
+    if open_page:
+        typer.launch(page.resolve().as_uri())

@@ -1,0 +1,96 @@
+"""What the commands say, and where: results on standard output, all else on the error stream.
+
+Text from data is text here: markup in it is not obeyed, control characters are spelled out.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from deconfuse._text import printable
+from deconfuse.errors import DeconfuseError, DeconfuseWarning
+
+__all__ = ["err", "out", "plain", "print_json", "say", "say_error", "show_warnings", "working"]
+
+# Wide enough that nothing is wrapped where no person looks: a file or another program.
+_PIPE_WIDTH = 10_000
+
+
+def _console(*, stderr: bool) -> Console:
+    stream: TextIO = sys.stderr if stderr else sys.stdout
+    is_wide = not stream.isatty() and "COLUMNS" not in os.environ
+    return Console(
+        stderr=stderr, highlight=False, markup=False, width=_PIPE_WIDTH if is_wide else None
+    )
+
+
+def out() -> Console:
+    """Return the console of results."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """Return the console of notes, progress and errors."""
+    return _console(stderr=True)
+
+
+def plain() -> Console:
+    """Return a console for text that goes into a file: no colours, nothing wrapped."""
+    return Console(file=io.StringIO(), highlight=False, markup=False, width=_PIPE_WIDTH)
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document to standard output."""
+    sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal something that is not the result."""
+    err().print(Text(printable(text), style="dim"), soft_wrap=True)
+
+
+def say_error(error: DeconfuseError) -> None:
+    """Tell what is wrong, and in a second line what to do."""
+    console = err()
+    console.print(Text("error: ", style="bold red") + printable(error.message), soft_wrap=True)
+    if error.hint:
+        console.print(Text("hint: ", style="bold") + printable(error.hint), soft_wrap=True)
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Show our warnings as notes of one line, without file names and source lines."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, DeconfuseWarning):
+            err().print(Text("note: ", style="bold yellow") + printable(message), soft_wrap=True)
+        else:
+            usual(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+        warnings.simplefilter("always", DeconfuseWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Show that something takes its time, while it does."""
+    console = err()
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(Text(printable(text))):
+        yield

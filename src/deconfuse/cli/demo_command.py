@@ -1,0 +1,99 @@
+"""``deconfuse demo``: real digits to a page, in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deconfuse.cli import console
+from deconfuse.cli.commands import leave_page
+from deconfuse.cli.inputs import check_output
+from deconfuse.cli.options import JsonOption, OpenOption, PageOption
+
+__all__ = ["demo"]
+
+
+def demo(
+    output: PageOption = Path("deconfuse-demo.html"),
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture",
+            help="Also draw the four normalizations side by side (.png, .svg, .pdf).",
+            show_default=False,
+        ),
+    ] = None,
+    open_page: OpenOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Try it on real data: handwritten digits, learned from a skewed sample.
+
+    Trains a small classifier on scikit-learn's digits, of which some are rare, and leaves a page
+    that shows which digits really look alike and which are only over-predicted.
+
+    [bold]Examples[/bold]
+
+      deconfuse demo --open
+
+      deconfuse demo --picture four-matrices.png
+    """
+    import deconfuse as dc
+    from deconfuse.demo import make_demo
+
+    check_output(output)
+    check_output(picture)
+    with console.working("Training on digits"):
+        data = make_demo()
+    with console.working("Diagnosing"):
+        found = dc.diagnose(data.cm)
+    with console.working("Writing the page"):
+        page = dc.report(
+            data.cm,
+            output,
+            embeddings=data.images.reshape(len(data.images), -1),
+            samples=dc.Samples(data.y_true, data.y_pred, images=255 - data.images * (255 / 16)),
+            title="Handwritten digits, learned from a skewed sample",
+        )
+    if json:
+        console.print_json({"path": str(page), **found.to_dict()})
+    else:
+        _tell(data, found)
+    if picture is not None:
+        _draw(data.cm, picture)
+    leave_page(page, open_page=open_page)
+
+
+def _tell(data: Any, found: Any) -> None:
+    from rich.text import Text
+
+    from deconfuse.cli.matrices import print_matrix
+
+    out = console.out()
+    bi = data.cm.normalize("bi")
+    trained = data.trained
+    out.print(
+        f"A classifier learned from {trained.max()} images of a {trained.argmax()}, down to"
+        f" {trained.min()} of a {trained.argmin()}, then read {data.cm.total:,} others."
+    )
+    for shown in (data.cm, bi):
+        out.print()
+        print_matrix(out, shown)
+    out.print()
+    out.print(found)
+    by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
+    out.print(
+        Text("\nIs it true? ", style="bold")
+        + f"The same classifier, learned from equally many of each digit, shares {by_bi:.0%} of its"
+        f" errors with the bi-normalized matrix, and {by_counts:.0%} with the counts."
+    )
+
+
+def _draw(cm: Any, picture: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from deconfuse.reporting.plots import plot_four, write_figure
+
+    write_figure(plot_four(cm, figure=Figure()), picture)
+    console.say(f"wrote {picture}")

@@ -1,0 +1,92 @@
+"""The options that several commands share, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "EpsilonOption",
+    "FileArgument",
+    "JsonOption",
+    "LabelOption",
+    "OpenOption",
+    "PageOption",
+    "PredictionOption",
+    "ScoresOption",
+    "TitleOption",
+    "WeightOption",
+]
+
+_COLUMNS = "Columns of FILE"
+
+FileArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Predictions (CSV, TSV, Parquet, JSON lines, Arrow; also .gz and .zst, a folder, or a"
+        " quoted pattern), or a saved matrix (CSV, JSON, NPZ). - is standard input.",
+        show_default=False,
+    ),
+]
+LabelOption = Annotated[
+    str,
+    typer.Option(
+        "--label",
+        help="Column of true classes. Usual names (y_true, target, ...) are found by themselves.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+PredictionOption = Annotated[
+    str,
+    typer.Option(
+        "--prediction",
+        help="Column of predicted classes. Usual names (y_pred, pred, ...) are found too.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+WeightOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        help="Column of sample weights.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+ScoresOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        help="Predict the class with the highest score: a column of lists, or the columns of the"
+        " classes with commas between (cat,dog,bird).",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+EpsilonOption = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon",
+        help="Added to every cell before normalizing. Default: 1 / number of classes for bi, else"
+        " 0.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+TitleOption = Annotated[
+    str | None,
+    typer.Option("--title", help="What the page is about. Default: the name of FILE."),
+]
+PageOption = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Where to write: .html is the interactive page, .md the findings, .json its numbers,"
+        " .tex a table.",
+    ),
+]
