@@ -91,9 +91,9 @@ def test_congaltons_normalized_error_matrix() -> None:
 def test_the_census_table_of_bishop_fienberg_and_holland() -> None:
     """Marital status by age, last year's table raked to this year's margins.
 
-    Bishop, Fienberg and Holland 1975, *Discrete Multivariate Analysis*, chapter 3; the adjusted table
-    as SAS/IML prints it (User's Guide, "Iterative Proportional Fitting"). The method is that of Deming
-    and Stephan 1940.
+    Bishop, Fienberg and Holland 1975, *Discrete Multivariate Analysis*, chapter 3; the adjusted
+    table as SAS/IML prints it (User's Guide, "Iterative Proportional Fitting"). The method is that
+    of Deming and Stephan 1940.
     """
     table = [
         [1306, 83, 0], [619, 765, 3], [263, 1194, 9], [173, 1372, 28],
