@@ -1,4 +1,4 @@
-"""What every solver must obey: margins met, solvers agree, sparse equals dense, batch equals single."""
+"""What every solver must obey: margins met, agreement, sparse as dense, a stack as its members."""
 
 from __future__ import annotations
 
