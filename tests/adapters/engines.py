@@ -17,7 +17,7 @@ from tests.support import require
 
 Constructor = Callable[..., Any]
 
-_PANDAS_VERSION = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+IGNORE_PANDAS_VERSION = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 
 ENGINES = [
     "pandas",
@@ -28,7 +28,9 @@ ENGINES = [
     "duckdb",
     "ibis",
     pytest.param("dask", marks=pytest.mark.dask),
-    pytest.param("pyspark", marks=[pytest.mark.spark, pytest.mark.filterwarnings(_PANDAS_VERSION)]),
+    pytest.param(
+        "pyspark", marks=[pytest.mark.spark, pytest.mark.filterwarnings(IGNORE_PANDAS_VERSION)]
+    ),
 ]
 
 

@@ -142,11 +142,26 @@ def _connect() -> Iterator[duckdb.DuckDBPyConnection]:
             "python_enable_replacements": "false",
             "temp_directory": spill,
         }
+        limit = _process_limit()
+        if limit is not None:
+            # DuckDB knows the machine's memory, not the limit of a process: spill in time.
+            config["memory_limit"] = f"{limit // 3 >> 20}MiB"
         connection = duckdb.connect(":memory:", config=config)
         try:
             yield connection
         finally:
             connection.close()
+
+
+def _process_limit() -> int | None:
+    """Return how many bytes this process may have, if someone limited it."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits.
+        return None
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
+    return min(finite, default=None)
 
 
 @contextmanager
