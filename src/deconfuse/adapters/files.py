@@ -148,6 +148,8 @@ def _connect() -> Iterator[duckdb.DuckDBPyConnection]:
             config["memory_limit"] = f"{limit // 3 >> 20}MiB"
         connection = duckdb.connect(":memory:", config=config)
         try:
+            # It would write to standard output, where results go.
+            connection.execute("SET enable_progress_bar = false")
             yield connection
         finally:
             connection.close()
