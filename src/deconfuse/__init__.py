@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from deconfuse.statistics.findings import Finding
     from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
     from deconfuse.statistics.separability import separability_score
+    from deconfuse.statistics.comparison import Comparison, compare
 
 _HOMES = {
     "ColumnChoiceWarning": "deconfuse.errors",
+    "Comparison": "deconfuse.statistics.comparison",
     "ConfusionMatrix": "deconfuse.confusion",
     "ConfusionMatrixDisplay": "deconfuse.reporting.plots",
     "DeconfuseError": "deconfuse.errors",
@@ -73,6 +75,7 @@ _HOMES = {
     "UndefinedCellsWarning": "deconfuse.errors",
     "area_weighted": "deconfuse.statistics.area",
     "class_weights": "deconfuse.rebalance",
+    "compare": "deconfuse.statistics.comparison",
     "diagnose": "deconfuse.statistics.diagnosis",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
@@ -97,6 +100,7 @@ _HOMES = {
 
 __all__ = [
     "ColumnChoiceWarning",
+    "Comparison",
     "ConfusionMatrix",
     "ConfusionMatrixDisplay",
     "DeconfuseError",
@@ -122,6 +126,7 @@ __all__ = [
     "__version__",
     "area_weighted",
     "class_weights",
+    "compare",
     "diagnose",
     "geometric_confusion",
     "geometric_confusions",

@@ -64,7 +64,7 @@ def test_refused_comparisons() -> None:
         dc.geometry_agreement({})
     gs = dc.geometric_confusions(np.random.default_rng(0).normal(size=(6, 2)), [0, 1] * 3, [0] * 6,
                                  n_components=2)  # fmt: skip
-    with pytest.raises(dc.InputError, match=r"two classes must be both seen and predicted .* got 1"):
+    with pytest.raises(dc.InputError, match=r"must be both seen and predicted .* got 1"):
         dc.geometry_agreement(gs)
 
 

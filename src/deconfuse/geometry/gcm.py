@@ -25,7 +25,10 @@ from deconfuse.normalization import Method, MethodName, Normalized, normalize
 
 __all__ = [
     "WEIGHTINGS",
+    "ProjectionChoice",
     "bin_coordinates",
+    "check_classes",
+    "check_projection",
     "geometric_confusion",
     "geometric_confusions",
     "prepare",
@@ -189,11 +192,16 @@ def prepare(
     """Check and count: return trusted points, both classes by position, and the counts."""
     y_true, y_pred = classes
     cm = ConfusionMatrix.from_predictions(y_true, y_pred, labels=labels)
+    check_classes(cm)
+    positions = cm.index_of(y_true), cm.index_of(y_pred)
+    return check_embeddings(embeddings, len(positions[0])), positions, cm
+
+
+def check_classes(cm: ConfusionMatrix) -> None:
+    """Refuse a single class."""
     if cm.n_classes < 2:
         message = f"There must be at least two classes, got one: {cm.labels[0]!r}."
         raise InputError(message, hint="overlap between classes needs two; check the labels.")
-    positions = cm.index_of(y_true), cm.index_of(y_pred)
-    return check_embeddings(embeddings, len(positions[0])), positions, cm
 
 
 def bin_coordinates(
@@ -226,7 +234,8 @@ def _bin(
     """Check everything, count the classes, and put each sample in its cell."""
     n_components, bin_factor = check_components(grid_options[0]), check_bin_factor(grid_options[1])
     points, positions, cm = prepare(embeddings, classes, labels)
-    fitted = _fit(points, projection, n_components)
+    choice = check_projection(projection)
+    fitted = fit_projection(points, n_components) if choice == "pca" else choice
     if fitted is None:
         coordinates = np.asfortranarray(points, dtype=np.float64)
     else:
@@ -237,15 +246,14 @@ def _bin(
     return binning, cm
 
 
-def _fit(
-    points: npt.NDArray[np.generic], projection: object, n_components: int
-) -> Projection | None:
+def check_projection(projection: object) -> ProjectionChoice:
+    """Return how to get coordinates: "pca", None or a Projection."""
     if projection is None or isinstance(projection, Projection):
         return projection
     if projection != "pca":
         message = f'`projection` must be "pca", None or a Projection, got {projection!r}.'
         raise InputError(message, hint="None uses the embeddings as they are.")
-    return fit_projection(points, n_components)
+    return "pca"
 
 
 def _weigh(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> Normalized:

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from deconfuse.errors import InputError
 from deconfuse.geometry.projection import FloatArray, read_only
 
-__all__ = ["BIN_FACTOR", "Grid", "Spread", "compact_codes", "fit_grid"]
+__all__ = ["BIN_FACTOR", "CODE_LIMIT", "Grid", "Spread", "compact_codes", "fit_grid"]
 
 IntArray = npt.NDArray[np.int64]
 
 BIN_FACTOR = 3.5
-_CODE_LIMIT = 2**63 - 1
+CODE_LIMIT = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Grid:
         """Return the cell of each point, numbered from 0, and how many cells hold points."""
         codes, limit = np.zeros(len(points), dtype=np.int64), 1
         for column, bins in zip(self.positions(points), self.bins.tolist(), strict=True):
-            if limit * bins > _CODE_LIMIT:
+            if limit * bins > CODE_LIMIT:
                 # Renumbering what is there keeps the product of all bins out of 64 bits.
                 codes, limit = compact_codes(codes)
             codes *= bins
