@@ -78,10 +78,10 @@ def main(folder: Path) -> None:
         rows.append([method, *(f"{mean:.3f} ± {width:.3f}" for mean, width in both)])
     header = ["normalization", "Overlap with the even case", "Overlap of the errors alone"]
     write_table(folder, "idea.md", header, rows)
-    _draw(folder)
+    _draw(folder, {method: np.array(scores[method])[:, 1] for method in METHODS})
 
 
-def _draw(folder: Path) -> None:
+def _draw(folder: Path, errors_shared: dict[str, np.ndarray]) -> None:
     import matplotlib.pyplot as plt
 
     skewed, even = matrices(seed=1)
@@ -90,14 +90,19 @@ def _draw(folder: Path) -> None:
         "Row-normalized": skewed.normalize("row"),
         "Column-normalized": skewed.normalize("col"),
         "Bi-normalized": skewed.normalize("bi"),
-        "The even case (bi-normalized)": even.normalize("bi"),
+        "The even case, bi-normalized": even.normalize("bi"),
     }
-    figure, axes = plt.subplots(1, 5, figsize=(17, 3.9), layout="constrained")
-    for ax, (title, matrix) in zip(axes, panels.items(), strict=True):
+    figure, axes = plt.subplots(2, 3, figsize=(11, 7.4), layout="constrained")
+    for ax, (title, matrix) in zip(axes.flat, panels.items(), strict=False):
         dc.ConfusionMatrixDisplay(matrix).plot(ax=ax, include_values=False, colorbar=False)
         ax.set_title(title, fontsize=11)
-    for ax in axes[1:]:
-        ax.set_ylabel("")
+    ax = axes[1, 2]
+    ax.boxplot(
+        list(errors_shared.values()), tick_labels=list(errors_shared), widths=0.6,
+        medianprops={"color": "#c2541b"},
+    )
+    ax.set_title(f"Errors shared with the even case\n({SEEDS} random cases)", fontsize=11)
+    ax.set_ylabel("Overlap of the errors")
     save(figure, folder, "idea.png")
 
 

@@ -1,0 +1,35 @@
+"""Read the code blocks of a Markdown page: what to run, and what it must print."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of Python, the text it must print if the page shows one, and its line."""
+
+    code: str
+    output: str | None
+    line: int
+
+
+def blocks_of(page: str) -> list[Block]:
+    """Return the blocks marked ``python``; ``py`` marks a sketch that is not run.
+
+    A block marked ``text`` that follows directly is what the code before it prints.
+    """
+    fences = list(_FENCE.finditer(page))
+    blocks = []
+    for fence, after in itertools.zip_longest(fences, fences[1:]):
+        if fence[1] != "python":
+            continue
+        shown = None
+        if after is not None and after[1] == "text" and not page[fence.end() : after.start()].strip():
+            shown = after[2]
+        blocks.append(Block(fence[2], shown, page.count("\n", 0, fence.start()) + 1))
+    return blocks

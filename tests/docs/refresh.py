@@ -1,0 +1,51 @@
+"""Run pages of the guide and write what their code prints into the blocks that show it.
+
+    python -m tests.docs.refresh docs/guide/reading.md [...]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.docs.pages import blocks_of
+
+
+def refreshed(path: Path) -> str:
+    """Return the page with the outputs that its code prints now."""
+    page = path.read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "page"}
+    for block in blocks_of(page):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * block.line + block.code, str(path), "exec"), namespace)
+        if block.output is not None:
+            before = f"```python\n{block.code}```\n\n```text\n"
+            page = page.replace(
+                f"{before}{block.output}```", f"{before}{printed.getvalue().rstrip()}\n```"
+            )
+    return page
+
+
+def main() -> None:
+    """Refresh the pages that were named."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    home = Path.cwd()
+    for name in sys.argv[1:]:
+        path = (home / name).resolve()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            page = refreshed(path)
+            os.chdir(home)
+        path.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
