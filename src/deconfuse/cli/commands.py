@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from deconfuse.cli import console
+from deconfuse.cli.findings import print_findings
 from deconfuse.cli.inputs import STANDARD, Columns, check_output, name_of, read_matrix
 from deconfuse.cli.options import (
     EpsilonOption,
@@ -120,12 +121,29 @@ def _format(format: Format | None, json: bool, output: Path | None) -> Format | 
     suffix = output.suffix.lower()
     if suffix in TABLE_FORMATS:
         return Format(TABLE_FORMATS[suffix])
-    return Format.text if suffix == ".txt" else None
+    if suffix == ".txt":
+        return Format.text
+    _check_picture(output)
+    return None
+
+
+def _check_picture(output: Path) -> None:
+    """Refuse a name that says no format, before anything is counted."""
+    from deconfuse.reporting.plots import picture_format
+
+    try:
+        picture_format(output)
+    except InputError as error:
+        raise InputError(
+            f"`--output` must end in .csv, .json, .md, .tex, .txt or a picture's format, got"
+            f" {str(output)!r}.",
+            hint=f"for a picture, {error.hint}",
+        ) from error
 
 
 def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
     from deconfuse._files import write_text
-    from deconfuse.reporting.tables import write_table
+    from deconfuse.reporting.tables import TableFormat, write_table
 
     to_screen = output is None or str(output) == STANDARD
     if format is Format.text:
@@ -139,7 +157,7 @@ def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
             print_matrix(wide, n)
         text = captured.get()
     else:
-        text = write_table(n, format.value)
+        text = write_table(n, cast(TableFormat, format.value))
     if output is None or to_screen:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -233,8 +251,10 @@ def report(
         found = _found(matrices)
     if json:
         console.print_json({"path": str(page), "title": name, **found.to_dict()})
-    else:
+    elif file2:
         console.out().print(found)
+    else:
+        print_findings(console.out(), found.headline, found.findings)
     leave_page(page, open_page=open_page)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from math import exp
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,11 @@ from deconfuse.cli import console
 from deconfuse.cli.commands import leave_page
 from deconfuse.cli.inputs import check_output
 from deconfuse.cli.options import JsonOption, OpenOption, PageOption
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.demo import Demo
+    from deconfuse.statistics.diagnosis import Diagnosis
 
 __all__ = ["demo"]
 
@@ -41,9 +47,12 @@ def demo(
     """
     import deconfuse as dc
     from deconfuse.demo import make_demo
+    from deconfuse.reporting.plots import picture_format
 
     check_output(output)
     check_output(picture)
+    if picture is not None:
+        picture_format(picture)
     with console.working("Training on digits"):
         data = make_demo()
     with console.working("Diagnosing"):
@@ -65,9 +74,10 @@ def demo(
     leave_page(page, open_page=open_page)
 
 
-def _tell(data: Any, found: Any) -> None:
+def _tell(data: Demo, found: Diagnosis) -> None:
     from rich.text import Text
 
+    from deconfuse.cli.findings import print_findings
     from deconfuse.cli.matrices import print_matrix
 
     out = console.out()
@@ -75,13 +85,25 @@ def _tell(data: Any, found: Any) -> None:
     trained = data.trained
     out.print(
         f"A classifier learned from {trained.max()} images of a {trained.argmax()}, down to"
-        f" {trained.min()} of a {trained.argmin()}, then read {data.cm.total:,} others."
+        f" {trained.min()} of a {trained.argmin()}, then read {data.cm.total:,} others.\n"
     )
-    for shown in (data.cm, bi):
-        out.print()
-        print_matrix(out, shown)
-    out.print()
-    out.print(found)
+    print_matrix(out, data.cm)
+    largest = found.attribution.top(1)[0]
+    similarity, label, prediction = (
+        f"x {exp(part):.2g}" for part in (largest.similarity, largest.label, largest.prediction)
+    )
+    out.print(
+        f"The largest error: a {largest.true} read as {largest.pred}, {largest.count:g} times."
+        f" Against an even matrix that is {similarity} for how alike they are, {label} for how many"
+        f" {largest.true} there are, and {prediction} for how readily {largest.pred} is said.\n"
+    )
+    print_matrix(out, bi)
+    alike = found.look_alikes[0]
+    out.print(
+        f"Most alike: {alike.first} and {alike.second}, though by counts this pair has rank"
+        f" {alike.raw_rank}.\n"
+    )
+    print_findings(out, found.headline, found.findings)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
         Text("\nIs it true? ", style="bold")
@@ -90,7 +112,7 @@ def _tell(data: Any, found: Any) -> None:
     )
 
 
-def _draw(cm: Any, picture: Path) -> None:
+def _draw(cm: ConfusionMatrix, picture: Path) -> None:
     from matplotlib.figure import Figure
 
     from deconfuse.reporting.plots import plot_four, write_figure

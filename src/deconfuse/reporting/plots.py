@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["ConfusionMatrixDisplay", "plot_four", "write_figure"]
+__all__ = ["ConfusionMatrixDisplay", "picture_format", "plot_four", "write_figure"]
 
 NormalizeName = Literal["row", "col", "all", "bi", "true", "pred"]
 Rotation = Literal["vertical", "horizontal"] | float
 
 # Above this a picture has less than one pixel a class, and matplotlib needs many gigabytes.
 _MOST_CLASSES = 4_000
+_PICTURES = ("png", "svg", "pdf", "eps", "jpg", "jpeg", "tif", "tiff", "webp")
 
 _TITLES = {
     "row": ("Row-normalized", "each row sums to 1"),
@@ -460,15 +461,26 @@ def plot_four(
 
 def write_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 150) -> None:
     """Write a figure to a file, all of it or none; the name's suffix is its format."""
-    known = figure.canvas.get_supported_filetypes()
+    format = picture_format(path)
+    with atomic_write(path) as stream:
+        figure.savefig(stream, format=format, dpi=dpi)
+
+
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a picture's name ends in, or raise if it is none.
+
+    Examples
+    --------
+    >>> picture_format("matrix.PNG")
+    'png'
+    """
     suffix = Path(path).suffix.removeprefix(".").lower()
-    if suffix not in known:
+    if suffix not in _PICTURES:
         raise InputError(
             f"A picture must have a name that ends in its format, got {str(path)!r}.",
-            hint=f"use one of {', '.join(sorted(known))}.",
+            hint=f"use one of {', '.join(_PICTURES)}.",
         )
-    with atomic_write(path) as stream:
-        figure.savefig(stream, format=suffix, dpi=dpi)
+    return suffix
 
 
 def _refuse_too_many(n_classes: int) -> None:

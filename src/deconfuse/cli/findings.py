@@ -1,0 +1,39 @@
+"""What was found, short enough to read while the page opens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from deconfuse._text import printable
+
+if TYPE_CHECKING:
+    from deconfuse.statistics.findings import Finding
+
+__all__ = ["print_findings"]
+
+_MOST_OF_A_KIND = 3
+_COLOURS = {
+    "look_alike": "red",
+    "over_predicted": "yellow",
+    "under_predicted": "yellow",
+    "not_alike": "cyan",
+    "careful": "magenta",
+}
+
+
+def print_findings(console: Console, headline: str, findings: Sequence[Finding]) -> None:
+    """Print the headline and the first sentences of each kind; the page has all, with advice."""
+    console.print(Text(printable(headline), style="bold"))
+    for kind in dict.fromkeys(finding.kind for finding in findings):
+        of_kind = [finding for finding in findings if finding.kind == kind]
+        for finding in of_kind[:_MOST_OF_A_KIND]:
+            console.print(Text("• ", style=_COLOURS.get(kind, "")) + printable(finding.sentence))
+        if len(of_kind) > _MOST_OF_A_KIND:
+            more = len(of_kind) - _MOST_OF_A_KIND
+            console.print(Text(f"  and {more} more like this", style="dim"))
+    if not findings:
+        console.print("Nothing stands out.")

@@ -1,0 +1,162 @@
+"""``report``, ``diagnose``, ``compare`` and ``demo``: from a file to what was found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import deconfuse as dc
+from deconfuse.cli import commands
+from tests.cli.conftest import HOSTILE
+
+
+@pytest.fixture
+def better(tmp_path, predictions):
+    """The same samples by a model that tells cats from dogs."""
+    lines = predictions.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    path = tmp_path / "better.csv"
+    fixed = [f"{true},{true if 'bus' not in (true, pred) else pred}" for true, pred in rows]
+    path.write_text("\n".join([lines[0], *fixed]) + "\n")
+    return path
+
+
+def test_diagnose_says_what_looks_alike(run, predictions):
+    ran = run("diagnose", predictions)
+    assert ran.code == 0
+    assert "“cat” and “dog” look alike" in ran.out
+    assert "3 classes, 600 samples" in ran.out
+
+
+def test_diagnose_as_json_is_what_the_library_says(run, predictions):
+    document = json.loads(run("diagnose", predictions, "--json", "--level", "0.9").out)
+    found = dc.diagnose(dc.ConfusionMatrix.from_file(predictions), level=0.9)
+    assert document == json.loads(json.dumps(found.to_dict()))
+    assert document["look_alikes"][0]["first"] == "cat"
+
+
+def test_diagnose_shows_names_as_text(run, hostile):
+    ran = run("diagnose", hostile)
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert "[bold]car[/bold]" in ran.out
+
+
+def test_report_writes_a_page_and_says_what_it_found(run, predictions, tmp_path):
+    ran = run("report", predictions)
+    assert ran.code == 0
+    assert "“cat” and “dog” look alike" in ran.out
+    page = (tmp_path / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<title>predictions</title>" in page
+    assert f"open {(tmp_path / 'report.html').as_uri()}" in ran.err
+
+
+def test_report_takes_title_output_and_standard_input(run, predictions, tmp_path):
+    ran = run(
+        "report", "-", "-o", "pets.html", "--title", "Pets <v3>", stdin=predictions.read_bytes()
+    )
+    assert ran.code == 0
+    assert "<title>Pets &lt;v3&gt;</title>" in (tmp_path / "pets.html").read_text()
+
+
+def test_report_as_json_names_the_page(run, predictions):
+    document = json.loads(run("report", predictions, "--json").out)
+    assert document["path"] == "report.html"
+    assert document["title"] == "predictions"
+    assert document["findings"][0]["kind"] == "look_alike"
+
+
+def test_report_on_two_files_compares_them(run, predictions, better, tmp_path):
+    ran = run("report", predictions, better, "-o", "change.html")
+    assert ran.code == 0
+    assert "The two differ in which classes they confuse" in ran.out
+    assert "<title>predictions and better</title>" in (tmp_path / "change.html").read_text()
+
+
+def test_report_opens_the_page_when_asked(run, predictions, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(commands.typer, "launch", opened.append)
+    run("report", predictions)
+    assert opened == []
+    run("report", predictions, "--open")
+    assert opened == [(tmp_path / "report.html").as_uri()]
+
+
+def test_report_with_hostile_names(run, hostile, tmp_path):
+    assert run("report", hostile).code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "<img src=x>" not in page
+
+
+def test_compare_tells_what_changed(run, predictions, better):
+    ran = run("compare", predictions, better)
+    assert ran.code == 0
+    assert "The two differ in which classes they confuse" in ran.out
+    document = json.loads(run("compare", predictions, better, "--json").out)
+    expected = dc.compare(*map(dc.ConfusionMatrix.from_file, (predictions, better)))
+    assert document["overlap"] == expected.overlap
+    np.testing.assert_allclose(document["p_values"], expected.p_values)
+
+
+def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
+    for args, message in [
+        ((predictions, predictions), "error: The two files must differ"),
+        (("-", "-"), "error: Standard input can be read once, got - twice."),
+        ((predictions, hostile), "error: Compared matrices must have the same classes"),
+        ((predictions, "nope.csv"), "error: File 'nope.csv' must exist, and does not."),
+    ]:
+        ran = run("compare", *args)
+        assert ran.code == 2
+        assert message in ran.err
+        assert ran.out == ""
+
+
+def test_a_page_is_complete_or_absent(run, predictions, tmp_path):
+    assert run("report", predictions, "-o", "no/where.html").code == 2
+    assert run("report", predictions, "-o", "page.docx").code == 2
+    assert run("report", "nope.csv").code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["predictions.csv"]
+
+
+def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
+    ran = run("demo", "--picture", "four.png")
+    assert ran.code == 0
+    assert (tmp_path / "deconfuse-demo.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "four.png").read_bytes().startswith(b"\x89PNG")
+    assert "The largest error: a 0 read as 5" in ran.out
+    assert "Most alike: 1 and 8, though by counts this pair has rank" in ran.out
+    assert "“5” is over-predicted" in ran.out
+    assert f"open {(tmp_path / 'deconfuse-demo.html').as_uri()}" in ran.err
+
+
+def test_the_demo_refuses_what_it_cannot_write_before_it_trains(run, tmp_path):
+    for args in (("-o", "no/demo.html"), ("--picture", "four.docx"), ("--picture", "no/four.png")):
+        assert run("demo", *args).code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_as_json(run):
+    document = json.loads(run("demo", "--json").out)
+    assert document["path"] == "deconfuse-demo.html"
+    first = document["look_alikes"][0]
+    assert {first["first"], first["second"]} == {1, 8}
+
+
+def test_it_runs_as_a_program_from_an_empty_folder(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-W", "error::deconfuse.DeconfuseWarning", "-c",
+         "from deconfuse.cli import main; main()", "demo"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["deconfuse-demo.html"]
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_names_of_the_fixture_are_the_hostile_ones(hostile):
+    assert list(dc.ConfusionMatrix.load(hostile).labels) == HOSTILE

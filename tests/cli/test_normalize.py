@@ -1,0 +1,193 @@
+"""``deconfuse normalize``: every format, every way in and out, and what goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import deconfuse as dc
+from tests.cli.conftest import HOSTILE
+
+
+def test_the_table_names_its_axes_and_sums(run, predictions):
+    ran = run("normalize", predictions)
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == (
+        "bi-normalized: each row and each column sums to 1, epsilon 0.333;"
+        " true on rows, predicted on columns"
+    )
+    assert ran.out.splitlines()[1].split() == ["true", "\\", "predicted", "bus", "cat", "dog"]
+    assert ran.out.splitlines()[2].split()[0] == "bus"
+    assert "600 samples of 3 classes" in ran.err
+    assert "\x1b" not in ran.out
+
+
+@pytest.mark.parametrize("method", ["bi", "row", "col", "all", "true", "pred"])
+def test_csv_holds_all_digits_and_reads_back(run, predictions, method, tmp_path):
+    ran = run("normalize", predictions, "--method", method, "--format", "csv")
+    n = dc.ConfusionMatrix.from_file(predictions).normalize(method)
+    rows = list(csv.reader(io.StringIO(ran.out)))
+    assert rows[0] == ["true \\ predicted [str]", "bus", "cat", "dog"]
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], float), n.matrix)
+    saved = tmp_path / "again.csv"
+    saved.write_text(ran.out)
+    np.testing.assert_array_equal(dc.ConfusionMatrix.from_file(saved).counts, n.matrix)
+
+
+def test_json_is_complete(run, predictions):
+    ran = run("normalize", predictions, "--json", "--epsilon", "0.5")
+    document = json.loads(ran.out)
+    n = dc.ConfusionMatrix.from_file(predictions).normalize("bi", epsilon=0.5)
+    assert document["labels"] == ["bus", "cat", "dog"]
+    assert document["method"] == "bi"
+    assert document["epsilon"] == 0.5
+    assert document["status"] == "converged"
+    assert document["residual"] < 1e-9
+    np.testing.assert_allclose(document["matrix"], n.matrix)
+    np.testing.assert_allclose(document["left"], n.left)
+    assert document["counts"] == n.source.counts.tolist()
+
+
+def test_undefined_cells_are_null_in_json_and_said(run, tmp_path):
+    (tmp_path / "m.csv").write_text("true,a,b\na,3,1\nb,0,0\n")
+    ran = run("normalize", "m.csv", "-m", "row", "--json")
+    assert json.loads(ran.out)["matrix"] == [[0.75, 0.25], [None, None]]
+    assert "note: Cells of an empty row are undefined and NaN: 'b'" in ran.err
+    assert "–" in run("normalize", "m.csv", "-m", "row", "-f", "markdown").out
+    assert "nan" in run("normalize", "m.csv", "-m", "row", "-f", "csv").out
+
+
+def test_markdown_and_latex_escape_names(run, hostile):
+    markdown = run("normalize", hostile, "-f", "markdown").out
+    assert r"**a\|b**" in markdown
+    assert r"\<img src=x\>" in markdown
+    assert r"\[bold\]car\[/bold\]" in markdown
+    assert "\x1b" not in markdown
+    heights = {line.replace(r"\|", "").count("|") for line in markdown.splitlines()[:9]}
+    assert heights == {len(HOSTILE) + 2}
+    latex = run("normalize", hostile, "-f", "latex").out
+    assert r"50 \%\_\#" in latex
+    assert r"\$x\$" in latex
+    assert latex.count("\\\\\n") == len(HOSTILE) + 1
+    assert "sums to 1" in latex
+
+
+def test_names_from_data_are_text_in_the_terminal(run, hostile):
+    ran = run("normalize", hostile)
+    assert "[bold]car[/bold] 1" in ran.out
+    assert r"\x1b[31mred 2" in ran.out
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_standard_input_and_output(run, predictions):
+    data = predictions.read_bytes()
+    from_file = run("normalize", predictions, "-f", "csv").out
+    assert run("normalize", "-", "-o", "-", "-f", "csv", stdin=data).out == from_file
+    lines = [
+        json.dumps(dict(zip(("label", "prediction"), row.split(","), strict=True)))
+        for row in data.decode().splitlines()[1:]
+    ]
+    ran = run("normalize", "-", "-f", "csv", stdin="\n".join(lines).encode())
+    assert ran.out == from_file
+    assert "standard input: 600 samples" in ran.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "md", "tex", "txt"])
+def test_the_name_of_the_output_is_its_format(run, predictions, suffix, tmp_path):
+    ran = run("normalize", predictions, "--output", f"out.{suffix}")
+    assert ran.code == 0
+    assert ran.out == ""
+    format = {"md": "markdown", "tex": "latex", "txt": "text"}.get(suffix, suffix)
+    printed = run("normalize", predictions, "--format", format).out
+    assert (tmp_path / f"out.{suffix}").read_text() == printed
+    assert f"wrote out.{suffix}" in ran.err
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_a_picture_is_drawn(run, hostile, suffix, start, tmp_path):
+    assert run("normalize", hostile, "-o", f"out.{suffix}").code == 0
+    assert (tmp_path / f"out.{suffix}").read_bytes().startswith(start)
+
+
+def test_many_classes_become_a_list_of_the_largest(run, tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"species number {k}" for k in range(80)]
+    counts = rng.poisson(0.2, (80, 80)) + 30 * np.eye(80, dtype=int)
+    counts[4, 17] = 25
+    dc.ConfusionMatrix.from_counts(counts, names).save(tmp_path / "many.csv")
+    lines = run("normalize", "many.csv").out.splitlines()
+    assert "80 classes do not fit here" in lines[0]
+    assert lines[2].split("  ")[0] == "species number 4"
+    assert lines[2].endswith("25")
+    assert len(lines) == 17
+
+
+def test_columns_that_were_found_are_said(run, predictions, tmp_path):
+    text = predictions.read_text().replace("label,prediction", "target,y_pred")
+    (tmp_path / "other.csv").write_text(text)
+    ran = run("normalize", "other.csv", "-f", "csv")
+    assert ran.code == 0
+    assert "note: Read `label` from column 'target' and `prediction` from" in ran.err
+    named = run("normalize", "other.csv", "--label", "target", "--prediction", "y_pred")
+    assert "note:" not in named.err
+
+
+def test_weights_and_scores(run, tmp_path):
+    (tmp_path / "s.csv").write_text("label,cat,dog,w\ncat,0.9,0.1,2\ndog,0.6,0.4,1\ndog,0,1,1\n")
+    ran = run("normalize", "s.csv", "--scores", "cat,dog", "--weight", "w", "--json")
+    assert json.loads(ran.out)["counts"] == [[2.0, 0.0], [1.0, 1.0]]
+    assert "weighted" in ran.err
+
+
+def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
+    (tmp_path / "m.csv").write_text("true,a,b\na,3,1\nb,0,0\n")
+    (tmp_path / "empty.csv").write_text("")
+    cases = [
+        (("normalize", "nope.csv"), 2, "error: File 'nope.csv' must exist, and does not."),
+        (("normalize", "empty.csv"), 2, "error: File 'empty.csv' must hold predictions"),
+        (("normalize", predictions, "--label", "x"), 2, "error: `label` must be a column, got 'x'"),
+        (("normalize", predictions, "--epsilon", "-1"), 2, "error: `epsilon` must be a finite"),
+        (("normalize", "m.csv", "--epsilon", "0"), 1, "error: The matrix must have a bi-norm"),
+        (("normalize", predictions, "-o", "a/b.csv"), 2, "error: `--output` must lie in a folder"),
+        (("normalize", predictions, "-o", tmp_path), 2, "error: `--output` must be a file, and"),
+        (("normalize", predictions, "-o", predictions), 2, "error: `--output` must not be the inp"),
+        (("normalize", predictions, "-o", "x.docx"), 2, "error: `--output` must end in .csv, .js"),
+        (("normalize", predictions, "--json", "-f", "csv"), 2, "error: Only one format can be wr"),
+    ]
+    before = predictions.read_bytes()
+    for args, code, message in cases:
+        ran = run(*args)
+        assert ran.code == code, args
+        assert message in ran.err, args
+        assert "Traceback" not in ran.err
+        assert len([line for line in ran.err.splitlines() if "samples of" not in line]) <= 2
+        assert ran.out == ""
+    assert predictions.read_bytes() == before
+
+
+def test_standard_input_is_called_so_in_errors(run):
+    ran = run("normalize", "-", stdin=b"")
+    assert ran.code == 2
+    assert ran.err.startswith("error: Standard input must hold predictions, and is empty.")
+    ran = run("normalize", "-", stdin=b"x,y\n1,2\n")
+    assert ran.code == 2
+    assert "deconfuse-" not in ran.err
+
+
+def test_a_wrong_option_shows_the_usage(run, predictions):
+    ran = run("normalize", predictions, "--method", "foo")
+    assert ran.code == 2
+    assert "Usage: deconfuse normalize" in ran.err
+    assert "'bi', 'row', 'col', 'all'" in ran.err
+
+
+def test_tables_for_print_have_a_limit(run, tmp_path):
+    dc.ConfusionMatrix.from_counts(np.eye(201, dtype=int)).save(tmp_path / "m.csv")
+    for name, format in (("Markdown", "markdown"), ("LaTeX", "latex")):
+        ran = run("normalize", "m.csv", "-f", format)
+        assert ran.code == 2
+        assert f"A {name} table must have at most 200 classes, got 201." in ran.err
