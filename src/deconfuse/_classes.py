@@ -44,14 +44,15 @@ def reordered(names: tuple[Label, ...], wanted: Iterable[object]) -> tuple[Label
             f"`labels` must be of the type of the classes, got {kind_of(order[0])}"
             f" ({show(order, 3)}) for {kind_of(names[0])} ({show(names, 3)}).",
         )
-    unknown = [name for name in order if name not in set(names)]
+    known, placed = set(names), set(order)
+    unknown = [name for name in order if name not in known]
     if unknown:
         raise InputError(
             f"`labels` must be the classes of the matrix in another order, got {show(unknown)},"
             " which it does not have.",
             hint=f"the classes are {show(names)}.",
         )
-    missing = [name for name in names if name not in set(order)]
+    missing = [name for name in names if name not in placed]
     if missing:
         raise InputError(
             f"`labels` must be all classes of the matrix in another order, got none of"

@@ -144,8 +144,9 @@ def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[L
         kind = "int" if all(re.fullmatch(r"0|-?[1-9]\d*", name) for name in columns) else "str"
     names = class_names(_parsed(columns, _kind(kind)), name="columns")
     row_names = class_names(_parsed(named, _kind(kind)), name="rows")
-    if set(names) != set(row_names):
-        strange = [name for name in row_names if name not in set(names)]
+    known = set(names)
+    if known != set(row_names):
+        strange = [name for name in row_names if name not in known]
         raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
     place = {name: position for position, name in enumerate(row_names)}
     cells = [[_number(cell) for cell in rows[1 + place[name]][1:]] for name in names]

@@ -67,7 +67,9 @@ def _from_torch(counts: Any) -> Any:
     return counts.detach().cpu().numpy() if hasattr(counts, "detach") else counts
 
 
-def _frame_parts(frame: Any) -> tuple[npt.NDArray[Any], list[object], list[object]]:
+def _frame_parts(
+    frame: Any,
+) -> tuple[npt.NDArray[Any] | sp.coo_array, list[object], list[object]]:
     """Return the cells of a data frame, the names of its rows and of its columns."""
     columns = list(getattr(frame, "column_names", frame.columns))
     rows = list(frame.index) if hasattr(frame, "index") else None
@@ -83,15 +85,18 @@ def _column(frame: Any, name: object) -> list[object]:
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
 
 
-def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any]:
+def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array:
     if len(set(columns)) < len(columns):
         class_names(columns, name="columns of counts")
+    if hasattr(frame, "sparse") and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
+        # A sparse pandas frame: as dense cells, many classes would not fit in memory.
+        return sp.coo_array(frame[columns].sparse.to_coo())
     parts = [np.asarray(frame[name]) for name in columns]
     return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
 
 
 def _aligned(
-    cells: npt.NDArray[Any],
+    cells: npt.NDArray[Any] | sp.coo_array,
     rows: list[object],
     columns: list[object],
     wanted: tuple[Label, ...] | None,
@@ -106,27 +111,27 @@ def _aligned(
             hint="set the index of the frame to the class names, in the type of its columns.",
         )
     names = wanted or row_names
-    outside = [
-        name
-        for name in {**dict.fromkeys(row_names), **dict.fromkeys(column_names)}
-        if name not in set(names)
-    ]
+    place = {name: position for position, name in enumerate(names)}
+    outside = [name for name in dict.fromkeys(row_names + column_names) if name not in place]
     if wanted is not None and (outside or kind_of(wanted[0]) != kind_of(row_names[0])):
         raise InputError(
             "Every row and column of `counts` must be one of `labels`, got"
             f" {show(outside or row_names)}.",
             hint="add the class to `labels`, or drop its row and column.",
         )
-    lacking = [name for name in row_names if name not in set(column_names)]
+    predicted = set(column_names)
+    lacking = [name for name in row_names if name not in predicted]
     if wanted is None and (outside or lacking):
         raise InputError(
             "Rows and columns of `counts` must name the same classes, got"
             f" {show(lacking) or 'none'} on rows only, {show(outside) or 'none'} on columns only.",
             hint="give all classes as `labels=`; what a frame lacks then counts 0.",
         )
-    place = {name: position for position, name in enumerate(names)}
+    row_places = np.array([place[name] for name in row_names])
+    column_places = np.array([place[name] for name in column_names])
+    if not isinstance(cells, np.ndarray):
+        moved = assemble(row_places[cells.row], column_places[cells.col], cells.data, len(names))
+        return as_count_matrix(moved), names
     square = np.zeros((len(names), len(names)), dtype=cells.dtype)
-    square[np.ix_([place[name] for name in row_names], [place[name] for name in column_names])] = (
-        cells
-    )
+    square[np.ix_(row_places, column_places)] = cells
     return as_count_matrix(square), names

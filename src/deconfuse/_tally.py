@@ -64,6 +64,10 @@ def assemble(
     array([[5, 0],
            [3, 0]])
     """
+    if n_classes <= _ALWAYS_DENSE:
+        cells = np.zeros(n_classes * n_classes, dtype=values.dtype)
+        np.add.at(cells, true * n_classes + pred, values)
+        return cells.reshape(n_classes, n_classes)
     matrix = sp.coo_array((values, (true, pred)), shape=(n_classes, n_classes)).tocsr()
     if prefers_sparse(n_classes, matrix.nnz):
         return matrix
@@ -176,7 +180,10 @@ class _Square:
         np.multiply(true, self.side, out=cells, dtype=np.int64)
         np.add(cells, pred, out=cells, dtype=np.int64)
         if self.low:
-            cells -= self.low * self.side + self.low
+            # Far from zero the numbers above wrap around 2**64; so does this one, which makes up
+            # for it.
+            offset = self.low * (self.side + 1)
+            cells -= (offset + 2**63) % 2**64 - 2**63
         if len(self.counts) <= _FEW_CELLS:
             self.counts += np.bincount(cells, minlength=len(self.counts)).astype(self.counts.dtype)
         else:

@@ -383,6 +383,7 @@ def test_to_pandas_stays_sparse() -> None:
     frame = cm.to_pandas()
     assert frame.sparse.density < 0.01
     assert frame.to_numpy().sum() == cm.total
+    assert ConfusionMatrix.from_counts(frame) == cm
 
 
 def test_repr_is_short() -> None:
