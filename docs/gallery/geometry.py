@@ -1,24 +1,21 @@
-"""Pictures of the geometry guide: hidden layer of a small network on scikit-learn's digits.
+"""Geometry on the hidden layer of a small network, trained on scikit-learn's digits.
 
-Run ``python docs/gallery/geometry.py [FOLDER]``; the pictures go to ``docs/images`` by default.
+Clusters and their histograms, agreement with the normalizations, what the grid does to it, and the
+samples behind one overlap.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
+from shared import run, save, write_table
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 import deconfuse as dc
-from deconfuse._files import atomic_write
-
-IMAGES = Path(__file__).parents[1] / "images"
 
 
 def embedded_digits(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -38,28 +35,71 @@ def embedded_digits(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     test = test[(digits.target[test] >= 5) | (rng.random(len(test)) < 0.35)]
     network = MLPClassifier((32,), learning_rate_init=2e-3, random_state=seed)
     scaled = digits.data / 16.0
-    # Stopping early is the point; scikit-learn would warn that it has not converged.
     for _ in range(60):
         network.partial_fit(scaled[kept], digits.target[kept], classes=np.arange(10))
     hidden = np.maximum(scaled[test] @ network.coefs_[0] + network.intercepts_[0], 0.0)
     return digits.images[test], hidden, digits.target[test], network.predict(scaled[test])
 
 
-def save(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure, whole or not at all, with the same bytes for the same picture."""
-    with atomic_write(folder / name) as stream:
-        figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
+def main(folder: Path) -> None:
+    """Make all pictures and tables of the guide's page on geometry."""
+    images, hidden, y_true, y_pred = embedded_digits()
+    gs = dc.geometric_confusions(hidden, y_true, y_pred)
+
+    ax = dc.plot_clusters(hidden, y_true, y_pred, classes=[1, 6, 8])
+    save(ax.figure, folder, "geometry-clusters.png")
+
+    agreement = dc.geometry_agreement(gs)
+    save(agreement.plot().figure, folder, "geometry-agreement.png")
+    rows = []
+    for number, name in enumerate(agreement.weightings):
+        overlaps = [f"{value:.3f}" for value in agreement.overlap[number]]
+        overlaps[number] = f"**{overlaps[number]}**"
+        off = agreement.off_diagonal[number, number]
+        rows.append([f"GCM, {name}", *overlaps, off])
+    header = ["", *agreement.normalizations, "its own, errors alone"]
+    write_table(folder, "geometry-agreement.md", header, rows)
+
+    study = dc.geometry_sensitivity(hidden, y_true, y_pred, rng=0)
+    save(study.plot()[0].figure, folder, "geometry-sensitivity.png")
+    which, factor = study.weightings.index("bi"), study.bin_factors.index(3.5)
+    write_table(
+        folder,
+        "geometry-grid.md",
+        ["components", "points in a cell", "Overlap with bi", "the same, shuffled", "bi closest"],
+        [
+            [
+                count,
+                f"{study.n_samples / study.n_cells[factor, column]:.1f}",
+                study.agreement[which, factor, column],
+                study.shuffled[which, factor, column],
+                "yes" if study.is_closest[which, factor, column] else "no",
+            ]
+            for column, count in enumerate(study.components)
+        ],
+    )
+
+    pair = most_overlap(gs["bi"])
+    save(shared_samples(images, gs["bi"], pair), folder, "geometry-samples.png")
 
 
-def shared_samples_figure(
-    images: np.ndarray, g: dc.GeometricConfusion, pair: tuple[int, int]
-) -> Any:
+def most_overlap(g: dc.GeometricConfusion) -> tuple[int, int]:
+    """Return the label and the prediction that overlap most, off the diagonal."""
+    alike = np.array(g.matrix)
+    np.fill_diagonal(alike, 0)
+    true, pred = np.unravel_index(alike.argmax(), alike.shape)
+    return int(true), int(pred)
+
+
+def shared_samples(images: np.ndarray, g: dc.GeometricConfusion, pair: tuple[int, int]) -> Any:
     """Show the samples that make two classes overlap, with label and prediction."""
     import matplotlib.pyplot as plt
 
     assert g.binning is not None
-    figure, axes = plt.subplots(2, 8, figsize=(10, 3.2), layout="constrained")
-    samples = g.shared_samples(*pair, limit=axes.size)
+    samples = g.shared_samples(*pair, limit=16)
+    figure, axes = plt.subplots(
+        -(-len(samples) // 8), 8, figsize=(10, 3.2), layout="constrained", squeeze=False
+    )
     for ax in axes.ravel():
         ax.set_axis_off()
     for ax, sample in zip(axes.ravel(), samples, strict=False):
@@ -70,30 +110,5 @@ def shared_samples_figure(
     return figure
 
 
-def main(folder: Path = IMAGES) -> None:
-    """Make all pictures of the guide's page on geometry."""
-    mpl.use("agg")
-    folder.mkdir(parents=True, exist_ok=True)
-    images, hidden, y_true, y_pred = embedded_digits()
-    gs = dc.geometric_confusions(hidden, y_true, y_pred)
-
-    ax = dc.plot_clusters(hidden, y_true, y_pred, classes=[1, 6, 8])
-    save(ax.figure, folder, "geometry-clusters.png")
-
-    agreement = dc.geometry_agreement(gs)
-    print(agreement)
-    save(agreement.plot().figure, folder, "geometry-agreement.png")
-
-    sensitivity = dc.geometry_sensitivity(hidden, y_true, y_pred)
-    save(sensitivity.plot()[0].figure, folder, "geometry-sensitivity.png")
-
-    alike = np.array(gs["bi"].matrix)
-    np.fill_diagonal(alike, 0)
-    true, pred = np.unravel_index(alike.argmax(), alike.shape)
-    pair = int(true), int(pred)
-    print(f"Most overlap: label {pair[0]} with prediction {pair[1]}")
-    save(shared_samples_figure(images, gs["bi"], pair), folder, "geometry-samples.png")
-
-
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    run(main)

@@ -13,8 +13,6 @@ from pathlib import Path
 import matplotlib as mpl
 
 HERE = Path(__file__).parent
-# They take the folder of the pictures itself.
-TAKES_IMAGE_FOLDER = {"geometry"}
 
 
 def main() -> None:
@@ -26,7 +24,7 @@ def main() -> None:
             continue
         start = time.perf_counter()
         module = importlib.import_module(script.stem)
-        module.main(folder / "images" if script.stem in TAKES_IMAGE_FOLDER else folder)
+        module.main(folder)
         print(f"{script.name}: {time.perf_counter() - start:.1f} s\n", flush=True)
 
 

@@ -89,6 +89,23 @@ def test_sensitivity_repeats_the_single_results() -> None:
             assert study.to_reference[w, f, c] == pytest.approx(near)
 
 
+def test_the_grid_alone_is_shown_by_shuffling() -> None:
+    settings = {"bin_factors": [1e-3, 3.5, 100], "components": [3]}
+    study = dc.geometry_sensitivity(*DATA, **settings, epsilon=1e-9, rng=7)  # type: ignore[arg-type]
+    # A cell a point: equal to the normalized matrix, whatever the embedding says.
+    np.testing.assert_allclose(study.agreement[:, 0, 0], 1.0, atol=1e-6)
+    np.testing.assert_allclose(study.shuffled[:, 0, 0], 1.0, atol=1e-6)
+    # One cell for all: the embedding is not used at all.
+    np.testing.assert_allclose(study.shuffled[:, 2, 0], study.agreement[:, 2, 0])
+    assert (study.shuffled[:, 1, 0] < study.agreement[:, 1, 0]).all()
+    order = np.random.default_rng(7).permutation(len(DATA.y_true))
+    moved = dc.geometric_confusions(
+        DATA.embeddings, DATA.y_true[order], DATA.y_pred[order], n_components=3, epsilon=1e-9
+    )
+    expected = np.diag(dc.geometry_agreement(moved).overlap)
+    np.testing.assert_allclose(study.shuffled[:, 1, 0], expected)
+
+
 def test_sensitivity_leaves_out_components_that_are_not_there() -> None:
     study = dc.geometry_sensitivity(DATA.embeddings[:, :4], DATA.y_true, DATA.y_pred)
     assert study.components == (2, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,10 @@ class GeometrySensitivity:
         The same off the diagonal alone.
     is_closest : ndarray of bool with a first axis
         Whether no other normalization overlaps more.
+    shuffled : ndarray with a first axis
+        Overlap with its own normalization of a matrix made after the embeddings were shuffled among
+        the samples: what the grid alone gives. Where a cell holds one point, the two matrices are
+        equal by construction, so high agreement means little where this is high too.
     to_reference : ndarray with a first axis
         Overlap of each matrix with the one of the paper's setting, or the nearest possible.
     n_samples : int
@@ -65,6 +70,7 @@ class GeometrySensitivity:
     agreement: FloatArray
     off_diagonal: FloatArray
     is_closest: npt.NDArray[np.bool_]
+    shuffled: FloatArray
     to_reference: FloatArray
     n_samples: int
     reference: tuple[float, int]
@@ -85,6 +91,7 @@ def geometry_sensitivity(
     components: Sequence[int] = (2, 3, 5, 10, 15, 20),
     epsilon: float | None = None,
     labels: Iterable[object] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> GeometrySensitivity:
     """Compute Geometric Confusion Matrices over bin widths and numbers of components.
 
@@ -103,6 +110,8 @@ def geometry_sensitivity(
         Added to every count for the ``"bi"`` weights, as in `normalize`.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
+    rng : numpy.random.Generator or int, optional
+        Shuffles the embeddings among the samples, for the comparison with chance.
 
     Returns
     -------
@@ -121,7 +130,9 @@ def geometry_sensitivity(
     >>> y = np.repeat([0, 1], 50)
     >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
     >>> guess = (points[:, 0] > 1).astype(int)
-    >>> s = dc.geometry_sensitivity(points, y, guess, bin_factors=[1, 3.5, 10], components=[1, 2])
+    >>> s = dc.geometry_sensitivity(
+    ...     points, y, guess, bin_factors=[1, 3.5, 10], components=[1, 2], rng=0
+    ... )
     >>> s.n_cells.shape, s.agreement.shape, s.reference
     ((3, 2), (4, 3, 2), (3.5, 2))
     """
@@ -137,22 +148,27 @@ def geometry_sensitivity(
     counts = possible or (projection.n_components,)
     coordinates = projection.apply(points)
     weightings = weigh_all(cm, epsilon)
-    grid = {
-        (factor, count): confusions_of(
-            bin_coordinates(coordinates[:, :count], classes, cm.n_classes, factor), weightings
-        )
-        for factor in factors
-        for count in counts
-    }
+    order = np.random.default_rng(rng).permutation(len(points))
+    moved = classes[0][order], classes[1][order]
+    grid, by_chance = {}, []
+    for factor, count in itertools.product(factors, counts):
+        some = coordinates[:, :count]
+        found = [
+            confusions_of(bin_coordinates(some, which, cm.n_classes, factor), weightings)
+            for which in (classes, moved)
+        ]
+        grid[factor, count] = found[0]
+        by_chance.append(np.diag(geometry_agreement(found[1]).overlap))
     nearest = (
         min(factors, key=lambda factor: abs(factor - BIN_FACTOR)),
         min(counts, key=lambda count: abs(count - 10)),
     )
-    return _summarize(grid, nearest, len(points))
+    return _summarize(grid, np.stack(by_chance, axis=1), nearest, len(points))
 
 
 def _summarize(
     grid: Mapping[tuple[float, int], Mapping[str, GeometricConfusion]],
+    by_chance: FloatArray,
     reference: tuple[float, int],
     n_samples: int,
 ) -> GeometrySensitivity:
@@ -177,6 +193,7 @@ def _summarize(
         agreement=own.reshape(full),
         off_diagonal=off.reshape(full),
         is_closest=(own >= best).reshape(full),
+        shuffled=by_chance.reshape(full),
         to_reference=np.array(near).reshape(full),
         n_samples=n_samples,
         reference=reference,

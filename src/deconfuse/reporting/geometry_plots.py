@@ -231,8 +231,9 @@ def plot_geometry_sensitivity(
     Returns
     -------
     sequence of three matplotlib.axes.Axes
-        Overlap with the own normalization (hollow where another is closer), Overlap with the
-        paper's setting, and points in a cell.
+        Overlap with the own normalization (hollow where another is closer; dashed after shuffling
+        the embeddings among the samples), Overlap with the paper's setting, and points in a
+        cell.
     """
     import matplotlib.pyplot as plt
 
@@ -249,6 +250,11 @@ def plot_geometry_sensitivity(
         (density, "points in an occupied cell"),
     )
     shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.85, len(sensitivity.components)))
+    for column, chance in enumerate(sensitivity.shuffled[which].T):
+        label = "shuffled" if column == len(sensitivity.components) - 1 else None
+        axes[0].plot(
+            sensitivity.bin_factors, chance, color=shades[column], linestyle="--", label=label
+        )
     for panel, (values, name) in zip(axes, panels, strict=True):
         for column, count in enumerate(sensitivity.components):
             panel.plot(
@@ -268,7 +274,7 @@ def plot_geometry_sensitivity(
         panel.set_xlabel("bin factor")
         panel.set_ylabel(name)
     axes[2].set_yscale("log")
-    axes[0].legend(title="components", fontsize="small")
+    axes[0].legend(title="components", fontsize="small", ncols=2)
     axes[0].set_title("hollow: another normalization is closer", fontsize="medium")
     axes[1].set_title(f"reference: factor {factor:g}, {components} components", fontsize="medium")
     axes[2].set_title(f"n = {sensitivity.n_samples:,}", fontsize="medium")
