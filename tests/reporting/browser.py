@@ -66,7 +66,9 @@ class Reader:
 
     def close(self) -> None:
         """Check that nothing went wrong unseen, then close."""
-        outside = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
+        outside = [
+            url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))
+        ]
         self.context.close()
         assert self.complaints == []
         assert outside == []
@@ -113,4 +115,8 @@ class Reader:
 
     def layout(self) -> dict[str, float]:
         """Return where the parts of the main canvas lie."""
-        return dict(self.page.evaluate("() => document.getElementById('deconfuse').explorer.views[0].scene.layout"))
+        return dict(
+            self.page.evaluate(
+                "() => document.getElementById('deconfuse').explorer.views[0].scene.layout"
+            )
+        )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.reporting.models import Shown
+from deconfuse.reporting.models import MAX_SHOWN, Shown
 from deconfuse.reporting.payload import DirectoryPayload, encode
 from deconfuse.statistics.similarity import half_width, pair_table
 
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.normalization import Normalized
 
-__all__ = ["MAX_SHOWN", "choose_classes", "closeness_of", "directory_payload"]
+__all__ = ["choose_classes", "closeness_of", "directory_payload"]
 
 FloatArray = NDArray[np.float64]
 
-#: Up to this many classes a page shows all of them.
-MAX_SHOWN = 1_000
 # Beyond, a matrix that can still be read and searched.
 _KEPT = 400
 _LEVEL = 0.95

@@ -14,13 +14,15 @@ from deconfuse._text import printable, shorten
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.models import Shown
-from deconfuse.reporting.payload import ComparisonPayload, FindingPayload
+from deconfuse.reporting.payload import ComparisonPayload, FindingPayload, encode
+from deconfuse.statistics.comparison import Comparison, compare
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.hierarchy import hierarchy
 
 __all__ = ["Findings", "comparison_part", "findings_of", "headline_of"]
 
 _NAME_WIDTH = 40
+_CHANGES = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +42,7 @@ def _tree(
     """Return order and linkage of the shown classes; the bucket, if any, goes last."""
     if shown.kept.size < 3:
         return None, None
-    part: Any = cm.counts[shown.kept][:, shown.kept]
-    counts = part.toarray() if sparse.issparse(part) else part
+    counts = _dense(cm.counts[shown.kept][:, shown.kept])
     tree = hierarchy(counts, epsilon=bi.epsilon)
     order = np.asarray(tree.order, dtype=np.int64)
     if shown.bucket:
@@ -81,7 +82,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
         first, second = (_quoted(label) for label in kinds["look_alike"].classes)
         sentences.append(f"{first} and {second} look alike.")
     sentences += _bias_sentences(diagnosis)[: 3 - len(sentences)]
-    thin = [item for item in diagnosis.reliability if item.grade == "poor" and item.samples > 0]
+    thin = [item for item in diagnosis.reliability if item.grade != "good" and item.samples > 0]
     if thin and len(sentences) < 3:
         least = min(thin, key=lambda item: item.samples)
         noun = "sample" if least.samples == 1 else "samples"
@@ -128,6 +129,85 @@ def _finding(found: Any, cm: ConfusionMatrix, place: NDArray[np.int64]) -> Findi
     )
 
 
-def comparison_part(matrices: dict[str, ConfusionMatrix], found: Findings) -> Findings:
+def comparison_part(
+    matrices: dict[str, ConfusionMatrix], found: Findings, shown: Shown
+) -> Findings:
     """Return the findings with what differs between two matrices before them."""
-    return replace(found, comparison=None)
+    names = list(matrices)
+    if shown.bucket:
+        # The tests need all cells at once; with so many classes the difference stands alone.
+        return replace(found, headline=f"{found.headline} ({names[1]})")
+    result = compare(matrices[names[0]], matrices[names[1]])
+    cells = np.flatnonzero(_counted(matrices))
+    p_values = result.p_values
+    changes = _changes(result, matrices)
+    comparison = ComparisonPayload(
+        cells=encode(cells, "u4"),
+        p_values=encode(p_values.ravel()[cells], "f4"),
+        level=1 - result.level,
+        overlap=float(result.overlap),
+        overlap_interval=(float(result.overlap_interval[0]), float(result.overlap_interval[1])),
+    )
+    return replace(
+        found,
+        headline=_change_headline(result, names),
+        findings=(*changes, *found.findings),
+        comparison=comparison,
+    )
+
+
+def _counted(matrices: dict[str, ConfusionMatrix]) -> NDArray[np.bool_]:
+    first, second = (np.asarray(_dense(matrix.counts)) for matrix in matrices.values())
+    return np.asarray(((first > 0) | (second > 0)).ravel())
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def _changes(
+    result: Comparison, matrices: dict[str, ConfusionMatrix]
+) -> tuple[FindingPayload, ...]:
+    """Return the significant differences as findings, largest first."""
+    before, after = matrices.values()
+    p_values = result.p_values
+    size = np.abs(result.difference)
+    significant = np.argwhere(p_values < 1 - result.level)
+    order = np.argsort(-size[tuple(significant.T)], kind="stable")[:_CHANGES]
+    first, second = _dense(result.first.matrix), _dense(result.second.matrix)
+    found = []
+    for i, j in significant[order].tolist():
+        true, pred = _quoted(before.labels[i]), _quoted(before.labels[j])
+        what = f"{true} told apart" if i == j else f"{true} taken for {pred}"
+        found.append(
+            FindingPayload(
+                kind="change",
+                severity=float(min(size[i, j], 1.0)),
+                sentence=(
+                    f"{what}: {first[i, j]:.2g} → {second[i, j]:.2g} ({before.counts[i, j]:,.6g} → "
+                    f"{after.counts[i, j]:,.6g} samples; corrected p {p_values[i, j]:.1g})."
+                ),
+                advice="",
+                cells=((i, j),),
+                classes=(i,) if i == j else (i, j),
+            )
+        )
+    return tuple(found)
+
+
+def _change_headline(result: Comparison, names: list[str]) -> str:
+    """Return in one or two sentences what changed from the first matrix to the second."""
+    first, second = (_quoted(name) for name in names)
+    n_cells = int((result.p_values < 1 - result.level).sum())
+    if n_cells == 0:
+        return (
+            f"No cell differs significantly between {first} and {second}: overlap "
+            f"{result.overlap:.3f}, where equal ones would show {result.overlap_if_equal:.3f}."
+        )
+    gain = -float(np.diag(result.difference).mean())
+    better = "better" if gain > 0 else "worse"
+    plural = "cells differ" if n_cells > 1 else "cell differs"
+    return (
+        f"{second} tells the classes apart {better} than {first}: {abs(gain):.2g} a class on "
+        f"average. {n_cells:,} {plural} significantly."
+    )

@@ -29,19 +29,22 @@ from deconfuse.statistics.reliability import assess
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
 
-__all__ = ["METHODS", "Shown", "model_payload", "normalize_all"]
+__all__ = ["MAX_SHOWN", "METHODS", "Shown", "model_payload", "normalize_all"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 MethodName = Literal["row", "col", "all", "bi"]
 METHODS: tuple[MethodName, ...] = ("row", "col", "all", "bi")
+#: Up to this many classes a page shows all of them.
+MAX_SHOWN = 1_000
 
 # A page of a thousand classes and fifty thousand samples stays under five megabytes with this many
 # cells that carry their intervals; the largest counts go first.
 _INTERVAL_CELLS = 60_000
-# The delta method needs dense matrices of the size of the classes.
-_INTERVAL_CLASSES = 1_200
-_SHARE = 65_535
+# Up to here also the empty cells carry theirs: they say how large a value may still be.
+_ALL_INTERVALS = 100
+# A page with a bucket carries none: the delta method needs dense matrices of all classes.
+_INTERVAL_CLASSES = MAX_SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,28 +139,31 @@ def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
 
 
 def _bucket_values(n: Normalized, shown: Shown) -> BucketValuesPayload:
-    """Return the pooled cells: sums over the classes that are not shown.
+    """Return the pooled cells of one normalization.
 
-    Rows are averaged where rows sum to one, columns where columns do: the bucket is then a
-    typical class of those it stands for.
+    Rows and columns of the shown classes keep their sums. The bucket's own line is that of the
+    merged classes; for bi, where merging would change all other cells, it holds what the shown
+    classes exchange with those inside, and on the diagonal the mean over the classes inside.
     """
-    out = np.ones(n.n_classes, dtype=bool)
-    out[shown.kept] = False
+    out = np.ones(n.n_classes)
+    out[shown.kept] = 0.0
     left, right = np.nan_to_num(n.left), np.nan_to_num(n.right)
     counts = sparse.csr_array(n.source.counts)
     into = left * (counts @ (right * out) + n.epsilon * (right * out).sum())
     source = (counts.T @ (left * out) + n.epsilon * (left * out).sum()) * right
-    corner = float((into * out).sum())
-    pooled = max(1, int(out.sum()))
-    rows = np.append(source[shown.kept], corner)
-    columns = np.append(into[shown.kept], corner)
-    if n.method in ("row", "bi"):
-        rows /= pooled
+    corner = float(into @ out)
+    if n.method == "row":
+        merged = counts.T @ out / max(float(out @ n.source.label_counts), 1e-300)
+        source, corner = merged, float(merged @ out)
     elif n.method == "col":
-        columns /= pooled
-        rows[-1] /= pooled
-    columns[-1] = rows[-1]
-    return BucketValuesPayload(row=encode(rows, "f8"), col=encode(columns, "f8"))
+        merged = counts @ out / max(float(out @ n.source.prediction_counts), 1e-300)
+        into, corner = merged, float(merged @ out)
+    elif n.method == "bi":
+        corner /= out.sum()
+    return BucketValuesPayload(
+        row=encode(np.append(source[shown.kept], corner), "f8"),
+        col=encode(np.append(into[shown.kept], corner), "f8"),
+    )
 
 
 def _intervals(
@@ -167,33 +173,24 @@ def _intervals(
     counts: NDArray[Any],
     level: float,
 ) -> dict[str, IntervalPayload | EncodedArray] | None:
-    """Return interval ends relative to the values, for the cells with the largest counts."""
-    size = normalized["bi"].n_classes
-    if size > _INTERVAL_CLASSES or cells.size == 0:
+    """Return the intervals of all cells of a small matrix, of the largest counts of a large one."""
+    if normalized["bi"].n_classes > _INTERVAL_CLASSES:
         return None
-    rows, columns = np.divmod(cells, shown.n)
-    inside = np.flatnonzero((rows < shown.kept.size) & (columns < shown.kept.size))
-    if inside.size > _INTERVAL_CELLS:
-        largest = np.argsort(-counts[inside], kind="stable")[:_INTERVAL_CELLS]
-        inside = np.sort(inside[largest])
-    i, j = shown.kept[rows[inside]], shown.kept[columns[inside]]
-    table: dict[str, IntervalPayload | EncodedArray] = {}
-    if inside.size < cells.size:
-        table["cells"] = encode(cells[inside], "u4")
+    size = shown.kept.size
+    if size <= _ALL_INTERVALS:
+        chosen = np.arange(size * size)
+        rows, columns = np.divmod(chosen, size)
+    else:
+        chosen = cells
+        if cells.size > _INTERVAL_CELLS:
+            chosen = np.sort(cells[np.argsort(-counts, kind="stable")[:_INTERVAL_CELLS]])
+        rows, columns = np.divmod(chosen, shown.n)
+    i, j = shown.kept[rows], shown.kept[columns]
+    table: dict[str, IntervalPayload | EncodedArray] = {"cells": encode(chosen, "u4")}
     for method, n in normalized.items():
         low, high = n.confidence_interval(level)
-        values = n.left[i] * (np.asarray(n.source.counts[i, j], dtype=float) + n.epsilon)
-        values = values * n.right[j]
-        table[method] = IntervalPayload(
-            low=_share(np.asarray(low)[i, j], values), high=_share(values, np.asarray(high)[i, j])
-        )
+        table[method] = IntervalPayload(encode(low[i, j], "f4"), encode(high[i, j], "f4"))
     return table
-
-
-def _share(part: FloatArray, whole: FloatArray) -> EncodedArray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.clip(part / whole, 0.0, 1.0) * _SHARE
-    return encode(np.nan_to_num(np.round(share)), "u2")
 
 
 def _attribution(n: Normalized, shown: Shown) -> AttributionPayload | None:

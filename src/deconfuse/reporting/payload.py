@@ -78,7 +78,7 @@ class ScalingPayload:
 
 @dataclass(frozen=True, slots=True)
 class IntervalPayload:
-    """Interval ends as shares of 65535: ``low / value`` and ``value / high``; 0 where unknown."""
+    """Ends of the intervals of one normalization; NaN where a value does not exist."""
 
     low: EncodedArray
     high: EncodedArray

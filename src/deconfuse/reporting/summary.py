@@ -138,4 +138,4 @@ def _findings(
     found = findings_of(matrices[last], normalized[last]["bi"], shown)
     if len(matrices) == 1:
         return found
-    return comparison_part(matrices, found)
+    return comparison_part(matrices, found, shown)

@@ -32,13 +32,12 @@ test("another schema version is refused, by name", () => {
   assert.throws(() => readStudy({ ...payloadOf(COUNTS), schema_version: 99 }), /version 1, this one has 99/);
 });
 
-test("intervals are shares of the value, and absent where the page has none", () => {
+test("intervals are there for the cells listed, and absent where the page has none", () => {
   const payload = payloadOf(COUNTS);
-  payload.models[0].intervals = { row: { low: encode([65535 / 2, 0, 0, 0], "u2"), high: encode([65535 / 2, 0, 0, 0], "u2") } };
+  payload.models[0].intervals = { cells: encode([0, 6], "u4"), row: { low: encode([0.5, NaN], "f4"), high: encode([0.75, NaN], "f4") } };
   const [model] = readStudy(payload).models;
-  const [low, high] = model.interval("row", 0, 0);
-  close(low, 0.45, 1e-4);
-  close(high, 1.8, 1e-3);
+  assert.deepEqual(model.interval("row", 0, 0), [0.5, 0.75]);
+  assert.equal(model.interval("row", 2, 0), null, "a value that does not exist has no interval");
   assert.equal(model.interval("row", 0, 1), null);
   assert.equal(model.interval("row", 0, 2), null);
   assert.equal(model.interval("bi", 0, 0), null);

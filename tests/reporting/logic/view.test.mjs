@@ -41,6 +41,8 @@ test("log scales reach decades down, zero stays below all", () => {
   assert.ok(color.place(scale, 0.01) > 0 && color.place(scale, 0.01) < color.place(scale, 0.1));
   assert.ok(color.ticksOf(scale).every((tick) => tick > 0));
   assert.ok(Number.isNaN(color.place(scale, NaN)));
+  const nothing = color.scaleOf([], { log: true });
+  assert.ok(nothing.low > 0 && color.ticksOf(nothing).length < 5, "a pane without errors has a scale too");
   assert.deepEqual(color.ticksOf({ low: 0, high: 1, max: 1, log: false }), [0, 0.25, 0.5, 0.75, 1]);
 });
 

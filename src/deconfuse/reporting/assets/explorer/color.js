@@ -95,7 +95,7 @@ const DECADES = 4;
  */
 export function scaleOf(values, { log = false, robust = true } = {}) {
   const positive = Float64Array.from(values).filter((v) => v > 0).sort();
-  if (positive.length === 0) return { low: 0, high: 1, max: 0, log };
+  if (positive.length === 0) return { low: log ? 0.1 : 0, high: 1, max: 0, log };
   const max = positive[positive.length - 1];
   const limit = robust && positive.length > 4 ? REACH * quantile(positive, 0.95) : max;
   // Below eight cells the percentile is the huge cell itself: compare with the second largest.

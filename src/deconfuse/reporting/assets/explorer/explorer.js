@@ -26,6 +26,7 @@ import { centreOn, clampView, panBy, reveal, whole, zoomAt } from "./viewport.js
 
 const MANY = 60;
 const BLOCK = 32;
+const SHEET = { width: 530, height: 500 };
 let made = 0;
 
 /** @typedef {import("./state.js").State} State */
@@ -229,12 +230,13 @@ export class Explorer {
   render(animate) {
     const { state } = this.store;
     const { selection } = state;
-    const width = this.stagePanes.clientWidth;
+    // A sheet has a width of its own, which the window does not know.
+    const width = this.printing ? SHEET.width : this.stagePanes.clientWidth;
     const main = this.pane(state.method, state.model);
     const second = state.beside ? this.pane(state.beside, state.model) : null;
     const sideBySide = second && width >= 640;
     const paneWidth = sideBySide ? Math.floor((width - 20) / 2) : width;
-    const high = this.options.page && !this.printing ? this.#roomBelow() : 560;
+    const high = this.printing ? SHEET.height : this.options.page ? this.#roomBelow() : 560;
     const tree = state.order === "similarity" && this.branches.size > 0;
     const lines = tree ? treeLines(this.branches, this.study.n, this.frame) : [];
     const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i], j: this.frame.unitOf[selection.j] };

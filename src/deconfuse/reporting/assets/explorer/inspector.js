@@ -68,7 +68,7 @@ function cellContent(context, i, j) {
   const rows = METHODS.slice(1).map((method) => {
     const value = single ? model.value(method, i, j) : NaN;
     const interval = single ? model.interval(method, i, j) : null;
-    return { name: method, value, interval, note: single && counted === 0 ? "not counted" : "", strong: method === state.method };
+    return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method === state.method };
   }).filter(() => single);
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };

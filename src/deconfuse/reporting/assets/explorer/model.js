@@ -147,13 +147,11 @@ export class Model {
   interval(method, i, j) {
     const table = this.intervals?.[method];
     if (!table) return null;
-    table.lowShare ??= decodeArray(table.low);
-    table.highShare ??= decodeArray(table.high);
-    this.intervals.at ??= this.intervals.cells ? decodeArray(this.intervals.cells) : this.cells;
+    table.lows ??= decodeArray(table.low);
+    table.highs ??= decodeArray(table.high);
+    this.intervals.at ??= decodeArray(this.intervals.cells);
     const k = indexOfSorted(this.intervals.at, i * this.n + j);
-    if (k < 0 || table.highShare[k] === 0) return null;
-    const value = this.value(method, i, j);
-    return [(value * table.lowShare[k]) / 65535, (value * 65535) / table.highShare[k]];
+    return k < 0 || Number.isNaN(table.highs[k]) ? null : [table.lows[k], table.highs[k]];
   }
 
   /** @param {string} method */

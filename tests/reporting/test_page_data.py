@@ -1,0 +1,342 @@
+"""The page on all kinds of data, in a real browser: many classes, strange names, two models."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deconfuse as dc
+from deconfuse.reporting.bundle import bundle
+from deconfuse.reporting.payload import to_json
+from deconfuse.reporting.summary import summarize
+from tests.reporting.browser import Reader, chromium
+from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions
+from tests.support import require
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Reader]
+VIEW = "return root.host.explorer.view;"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    require("playwright", programs=("chromium",))
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def open_report(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    readers: list[Reader] = []
+
+    def opened(cm: Any, fragment: str = "", **options: Any) -> Reader:
+        screen = {k: options.pop(k) for k in ("size", "color_scheme") if k in options}
+        path = dc.report(cm, tmp_path / f"page{len(readers)}.html", **options)
+        readers.append(Reader(browser, path, fragment, **screen))
+        return readers[-1]
+
+    yield opened
+    for reader in readers:
+        reader.close()
+
+
+def use_everything(reader: Reader) -> None:
+    """Touch every control once; the reader's close then checks that nothing complained."""
+    for method in ("counts", "row", "col", "all", "bi"):
+        reader.method(method)
+    reader.page.click("[data-control=log]")
+    for control in ("order", "beside", "groups"):
+        if reader.page.locator(f"[data-control={control}]").count() == 0:
+            continue
+        values = reader.ask(
+            f"return [...root.querySelector('[data-control={control}]').options]"
+            ".filter((option) => !option.hidden).map((option) => option.value);"
+        )
+        for value in values:
+            reader.choose(control, value)
+        reader.choose(control, values[0])
+    for key in ("ArrowRight", "ArrowDown", "r", "Enter", "+", "-", "0", "o", "Escape", "Escape"):
+        reader.page.keyboard.press(key)
+    reader.page.click("[data-control=theme]")
+    for finding in reader.page.locator("button.finding").all():
+        finding.click()
+
+
+@pytest.mark.parametrize(("n_classes", "n_samples"), [(2, 300), (10, 5_000), (100, 20_000)])
+def test_every_control_on_few_and_many_classes(
+    open_report: Open, n_classes: int, n_samples: int
+) -> None:
+    use_everything(open_report(matrix(n_classes, n_samples)))
+
+
+def test_a_thousand_classes(open_report: Open) -> None:
+    true, pred = predictions(1_000, 50_000)
+    names = [f"class {k}" for k in range(1_000)]
+    cm = matrix(1_000, 50_000)
+    samples = dc.Samples([names[k] for k in true], [names[k] for k in pred])
+    reader = open_report(cm, samples=samples)
+    assert Path(reader.address.removeprefix("file://")).stat().st_size < 5_000_000
+    assert reader.ask(VIEW)["span"] == 32, "opens on the most confused block"
+    assert reader.page.is_visible("canvas.minimap")
+    assert reader.page.input_value("[data-control=order]") == "similarity"
+    reader.page.fill("input[type=search]", "class 777")
+    reader.page.keyboard.press("Enter")
+    assert reader.text(".inspector").startswith("true class 777")
+    assert reader.ask(VIEW)["span"] == 24
+    values = reader.ask(
+        "return [...root.host.explorer.study.models[0].dense('bi').slice(0, 1000)];"
+    )
+    np.testing.assert_allclose(values, cm.normalize("bi").matrix[0], rtol=1e-9)
+    before = reader.ask(VIEW)
+    box = reader.page.locator("canvas.matrix").first.bounding_box()
+    reader.page.mouse.move(box["x"] + 400, box["y"] + 400)
+    reader.page.mouse.wheel(0, 120)
+    assert reader.ask(VIEW)["span"] > before["span"]
+    use_everything(reader)
+
+
+def test_the_opening_block_is_the_most_confused(open_report: Open) -> None:
+    # Eighty classes told apart well, but for six in the middle of nowhere.
+    counts = np.diag(np.full(80, 200))
+    group = [3, 20, 41, 55, 66, 79]
+    counts[np.ix_(group, group)] += 40
+    reader = open_report(dc.ConfusionMatrix.from_counts(counts))
+    shown = reader.ask(
+        "const e = root.host.explorer; const { x, span } = e.view;"
+        "return e.frame.order.slice(Math.floor(x), Math.ceil(x + span));"
+    )
+    assert set(group) <= set(shown)
+
+
+def test_more_than_a_thousand_classes(open_report: Open) -> None:
+    rng = np.random.default_rng(5)
+    n_classes = 3_000
+    true = rng.integers(0, n_classes, 120_000)
+    pred = np.where(rng.random(true.size) < 0.7, true, rng.integers(0, n_classes, true.size))
+    # Twenty pairs are alike; they must be among the shown ones.
+    twins = (true < 40) & (rng.random(true.size) < 0.5)
+    pred = np.where(twins, true ^ 1, pred)
+    names = np.array([f"item {k}" for k in range(n_classes)])
+    cm = dc.ConfusionMatrix.from_predictions(names[true], names[pred])
+    reader = open_report(cm)
+    assert "400 of 3000 classes" in reader.text("header")
+    labels = reader.ask("return root.host.explorer.study.labels;")
+    assert labels[-1] == "other (2,600 classes)"
+    assert {f"item {k}" for k in range(40)} <= set(labels)
+    bi = cm.normalize("bi")
+    for method, sides in {"bi": ("rows", "cols"), "row": ("rows",), "col": ("cols",)}.items():
+        for side in sides:
+            sums = reader.ask(
+                f"return [...root.host.explorer.study.models[0].margins('{method}').{side}];"
+            )
+            np.testing.assert_allclose(sums[:-1], 1, atol=1e-6)
+    value = reader.ask(
+        "const { study } = root.host.explorer; const k = (name) => study.labels.indexOf(name);"
+        "return study.models[0].value('bi', k('item 0'), k('item 1'));"
+    )
+    assert value == pytest.approx(bi.cell("item 0", "item 1").value)
+    # A long name, so that no other begins with it.
+    hidden = str(next(name for name in names[1000:] if name not in labels))
+    reader.page.fill("input[type=search]", hidden)
+    assert "in other" in reader.text(".matches")
+    reader.page.locator(".matches [role=option]").filter(has_text="in other").first.click()
+    text = reader.text(".inspector")
+    index = list(cm.labels).index(hidden)
+    assert text.startswith(hidden)
+    assert f"{cm.label_counts[index]} labels, {cm.prediction_counts[index]} predictions" in text
+    use_everything(reader)
+
+
+def test_names_are_text_whatever_they_are(open_report: Open) -> None:
+    cm = matrix(len(HOSTILE), 4_000, names=HOSTILE)
+    reader = open_report(
+        {"<b>one</b>": cm, "</script>": matrix(len(HOSTILE), 4_000, seed=1, names=HOSTILE)},
+        title="<title>&amp;",
+    )
+    assert reader.text("h1") == "<title>&amp;"
+    for k in range(len(HOSTILE)):
+        reader.page.evaluate(f"location.hash = 'cell={k}.{(k + 1) % len(HOSTILE)}'")
+        reader.page.wait_for_timeout(30)
+        names = reader.ask(
+            "return [...root.querySelectorAll('.inspector h2 bdi')].map((b) => b.textContent);"
+        )
+        assert names == [HOSTILE[k], HOSTILE[(k + 1) % len(HOSTILE)]]
+    use_everything(reader)
+    reader.page.fill("input[type=search]", "<img")
+    assert HOSTILE[0] in reader.text(".matches")
+    reader.page.keyboard.press("Enter")
+    assert reader.ask("return root.querySelectorAll('img, b > b, script, a').length;") == 0
+    assert reader.page.evaluate("document.querySelectorAll('script').length") == 2
+    with reader.page.expect_download() as download:
+        reader.page.click("[data-export=CSV]")
+    rows = list(
+        csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"), newline=""))
+    )
+    assert sorted(rows[0][1:]) == sorted(HOSTILE)
+    for name in ("SVG", "PNG", "LaTeX"):
+        with reader.page.expect_download():
+            reader.page.click(f"[data-export={name}]")
+
+
+def test_a_class_never_seen_is_not_a_zero(open_report: Open) -> None:
+    cm = dc.ConfusionMatrix.from_counts(
+        [[50, 5, 0, 0], [4, 40, 0, 0], [0, 0, 0, 0], [9, 0, 0, 30]], labels=["a", "b", "ghost", "c"]
+    )
+    reader = open_report(cm, "#method=row&cell=2.0")
+    assert "no sample of \u2068ghost\u2069" in reader.text(".warning")
+    assert "never seen" in reader.text(".dots")
+    shades = reader.ask("return [...root.host.explorer.views[0].scene.shades];")
+    assert shades[8] == shades[9] == shades[10] == 1024
+    assert shades[2] == 0
+    use_everything(reader)
+
+
+def test_two_models_show_their_difference(open_report: Open) -> None:
+    first, second = matrix(10, 9_000, names=CLOTHES), matrix(10, 9_000, seed=3, names=CLOTHES)
+    reader = open_report({"before": first, "after": second.reorder(CLOTHES[::-1])})
+    assert "after − before" in reader.caption()
+    found = dc.compare(first, second)
+    assert reader.text("nav.findings h2 >> nth=0") == "What changed"
+    reader.page.click("button.finding >> nth=0")
+    assert "Two models" in reader.text(".inspector")
+    values = reader.ask("return [...root.host.explorer.pane('bi', 'difference').values];")
+    np.testing.assert_allclose(np.reshape(values, (10, 10)), -found.difference, atol=1e-9)
+    faded = reader.ask("return [...root.host.explorer.pane('bi', 'difference').faded];")
+    counted = (first.counts > 0) | (second.counts > 0)
+    np.testing.assert_array_equal(
+        np.reshape(faded, (10, 10)) == 0, (found.p_values < 0.05) & counted
+    )
+    i, j = np.unravel_index(np.argmax(np.abs(found.difference)), (10, 10))
+    reader.page.evaluate(f"location.hash = 'cell={i}.{j}'")
+    reader.page.wait_for_timeout(50)
+    assert "significant" in reader.text(".inspector") or "may be chance" in reader.text(
+        ".inspector"
+    )
+    for model in ("0", "1", "difference"):
+        reader.page.click(f"[data-model='{model}']")
+        use_everything(reader)
+    reader.page.click("[data-model='0']")
+    assert "before" in reader.caption()
+
+
+def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
+    true, pred = predictions(6, 900)
+    rng = np.random.default_rng(0)
+    embeddings = 3 * rng.normal(size=(6, 12))[true] + rng.normal(size=(900, 12))
+    cm = dc.ConfusionMatrix.from_predictions(true, pred)
+    reader = open_report(cm, embeddings=embeddings, samples=dc.Samples(true, pred))
+    assert reader.page.is_visible("canvas.scatter")
+    reader.method("gcm")
+    assert "geometry, bi" in reader.caption()
+    gcms = dc.geometric_confusions(embeddings, true, pred)
+    for weighting, gcm in gcms.items():
+        reader.choose("weighting", f"gcm-{weighting}")
+        assert f"geometry, {weighting}" in reader.caption()
+        shown = reader.ask(
+            f"return [...root.host.explorer.study.models[0].dense('gcm-{weighting}')];"
+        )
+        expected = gcm.matrix / gcm.matrix.sum()
+        np.testing.assert_allclose(np.array(shown) / np.sum(shown), expected.ravel(), rtol=1e-5)
+    table = dc.geometry_agreement(gcms)
+    rows = reader.page.locator(".agreement tbody tr").all_inner_texts()
+    for text, values in zip(rows, table.overlap, strict=True):
+        assert [float(v) for v in text.split()[1:]] == pytest.approx(values, abs=0.006)
+    before = reader.ask("return root.querySelector('canvas.scatter').toDataURL();")
+    reader.page.keyboard.press("6")
+    reader.page.evaluate("location.hash = 'cell=0.1'")
+    reader.page.wait_for_timeout(50)
+    assert reader.ask("return root.querySelector('canvas.scatter').toDataURL();") != before
+    right = int(((true == 0) & (pred == 0)).sum())
+    assert f"0, right {right}" in reader.text(".key")
+    use_everything(reader)
+
+
+def test_a_cell_lists_its_samples_with_pictures(open_report: Open) -> None:
+    true, pred = predictions(5, 400)
+    images = np.random.default_rng(0).integers(0, 256, (400, 8, 8), dtype=np.uint8)
+    ids = [f"<i>{k}</i>.png" for k in range(400)]
+    cm = dc.ConfusionMatrix.from_predictions(true, pred)
+    errors = cm.counts - np.diag(np.diag(cm.counts))
+    i, j = (int(k) for k in np.unravel_index(np.argmax(errors), errors.shape))
+    rows = np.flatnonzero((true == i) & (pred == j))
+    samples = dc.Samples(true, pred, ids=ids, images=images, max_per_cell=4)
+    reader = open_report(cm, f"#cell={i}.{j}", samples=samples)
+    shown = reader.ask(
+        "return [...root.querySelectorAll('.samples')[0].querySelectorAll('img')].map((m) => [m.alt, m.naturalWidth]);"
+    )
+    assert shown == [[f"id <i>{row}</i>.png", 8] for row in rows[:4]]
+    assert f"here 4 of {rows.size}" in reader.text(".inspector")
+    plain = open_report(cm, f"#cell={i}.{j}", samples=dc.Samples(true, pred))
+    assert plain.page.locator(".samples").first.locator("li").all_inner_texts() == [
+        str(row) for row in rows[:12]
+    ]
+    use_everything(plain)
+
+
+def test_two_explorers_on_one_page_share_nothing(browser: Any, tmp_path: Path) -> None:
+    payloads = [to_json(summarize(matrix(n, 2_000), title=f"{n}")) for n in (4, 7)]
+    page = browser.new_page(reduced_motion="reduce")
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content("<div id=a></div><div id=b></div>")
+    script = bundle("widget").replace("export default", "window.widget =")
+    page.add_script_tag(content=script, type="module")
+    page.wait_for_function("window.widget")
+    page.evaluate(
+        """(payloads) => {
+          window.models = payloads.map((payload) => {
+            const values = { payload };
+            const listeners = {};
+            return { values, listeners, get: (k) => values[k], set: (k, v) => (values[k] = v),
+              save_changes: () => (values.saved = (values.saved ?? 0) + 1),
+              on: (name, act) => (listeners[name] = act), off: (name) => delete listeners[name] };
+          });
+          window.cleanups = ["a", "b"].map((id, k) => window.widget.render({ model: window.models[k], el: document.getElementById(id) }));
+        }""",
+        payloads,
+    )
+    page.wait_for_selector("#b canvas.matrix")
+    page.click("#a [data-method=row]")
+    assert page.inner_text("#a .caption >> nth=0").startswith("row")
+    assert page.inner_text("#b .caption >> nth=0").startswith("bi")
+    page.click("#b canvas.matrix >> nth=0", position={"x": 300, "y": 250})
+    assert page.evaluate("window.models[0].values.selection") is None
+    assert page.evaluate("window.models[1].values.selection.kind") == "cell"
+    assert page.evaluate("location.hash") == "", "a notebook's address is not ours"
+    page.evaluate(
+        "window.models[0].values.payload = window.models[1].values.payload; window.models[0].listeners['change:payload']()"
+    )
+    assert page.inner_text("#a h1") == "7"
+    page.evaluate("window.cleanups.forEach((end) => end())")
+    assert page.evaluate("Object.keys(window.models[0].listeners).length") == 0
+    assert complaints == []
+    page.close()
+
+
+def test_without_scripts_the_findings_are_still_there(browser: Any, tmp_path: Path) -> None:
+    cm = matrix(6, 2_000)
+    path = dc.report(cm, tmp_path / "page.html")
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(path.as_uri())
+    text = page.inner_text("body")
+    for finding in dc.diagnose(cm).findings:
+        assert finding.sentence in text
+    page.close()
+
+
+def test_a_broken_payload_says_so_and_keeps_the_text(browser: Any, tmp_path: Path) -> None:
+    path = dc.report(matrix(6, 2_000), tmp_path / "page.html")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"schema_version":1', '"schema_version":9'), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert "could not start: this explorer reads payloads of version 1" in page.inner_text("body")
+    assert "look alike" in page.inner_text("body")
+    page.close()
