@@ -17,15 +17,17 @@ from deconfuse.experiments.analysis import (
     Question,
     Sample,
     Scores,
+    normalizations,
     off_diagonal_overlap,
     score_records,
     slope,
     to_csv,
 )
-from deconfuse.experiments.causes import find_cases
+from deconfuse.experiments.causes import find_cases, geometry_section
 from deconfuse.experiments.claims import Claim, Evidence, Support, bi_is_best, paper_claims
 from deconfuse.experiments.config import ALPHAS, RunConfig
-from deconfuse.experiments.records import Record, read_records, write_record
+from deconfuse.experiments.extensions import other_estimates
+from deconfuse.experiments.records import WEIGHTINGS, Record, read_records, write_record
 from deconfuse.experiments.reproduction import write_results
 from deconfuse.experiments.sweep import plan_runs
 
@@ -173,12 +175,42 @@ def test_csv_has_every_question(records: list[Record]) -> None:
 
 
 def test_cases_say_what_bi_lost_and_where(records: list[Record]) -> None:
-    for case in find_cases(records):
-        # Every cell is in one row and one column, so the classes' costs add up to twice the whole
-        # (the diagonal once), and the whole is twice the lead that bi lacks.
-        assert case.excess.shape == (4,)
+    cases = find_cases(records)
+    assert len(cases) == 2 * 4 * 5
+    balanced = {r.config: r for r in records if r.config.is_balanced}
+    for case in cases:
+        truth = balanced[case.record.config.balanced].matrix
+        bi, rival = (
+            dc.normalize(case.record.matrix, name, epsilon=0.25).matrix
+            for name in ("bi", case.rival)
+        )
+        assert case.lead == pytest.approx(dc.overlap(truth, bi) - dc.overlap(truth, rival))
+        farther = np.abs(bi / bi.sum() - truth / truth.sum())
+        farther -= np.abs(rival / rival.sum() - truth / truth.sum())
+        # Every cell off the diagonal belongs to two classes, one on it to one.
+        assert case.excess.sum() == pytest.approx(2 * farther.sum() - np.trace(farther))
         assert 0 < case.ceiling <= 1
-    assert len(find_cases(records)) == 2 * 4 * 5
+
+
+def test_fewer_components_are_compared_like_ten(records: list[Record]) -> None:
+    record = records[1]
+    estimates = normalizations(record.matrix, 0.25)
+    for place, weighting in enumerate(WEIGHTINGS):
+        ten = dc.overlap(record.gcms[weighting], estimates["bi"])
+        coarse = record.coarser[2].overlaps[place, WEIGHTINGS.index("bi")]
+        assert 0 < coarse <= 1
+        assert coarse != ten
+    assert record.coarser[2].n_cells < record.coarser[5].n_cells <= record.n_cells
+    assert "| mine | 10 |" in geometry_section(records)
+
+
+def test_other_estimates_are_doubly_balanced_or_balanced_by_row(records: list[Record]) -> None:
+    estimates = other_estimates(records[1])
+    for name in ("similarity-choice", "bi(rebalanced)"):
+        for axis in (0, 1):
+            np.testing.assert_allclose(estimates[name].sum(axis=axis), 1, atol=1e-8)
+    np.testing.assert_allclose(estimates["rebalanced"].sum(axis=1), 1)
+    np.testing.assert_allclose(estimates["similarity-choice"], estimates["similarity-choice"].T)
 
 
 def test_results_are_written_from_records_alone_and_equal_each_time(

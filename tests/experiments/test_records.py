@@ -67,6 +67,25 @@ def test_a_class_never_predicted_is_measured_all_the_same() -> None:
     assert all(np.isfinite(gcm).all() for gcm in record.gcms.values())
 
 
+def test_rebalancing_uses_each_half_on_the_other() -> None:
+    arrays = make_arrays(CONFIG, n=2000)
+    # A bias put on the scores is found and taken out again.
+    arrays.scores[:, 0] += 2.0
+    record = measure(arrays)
+    assert record.rebalanced is not None
+    assert record.rebalanced.sum(axis=1).tolist() == record.matrix.sum(axis=1).tolist()
+    recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
+    assert recalls.mean() > record.balanced_accuracy + 0.05
+
+
+def test_scores_that_tell_nothing_apart_are_not_rebalanced(tmp_path: Path) -> None:
+    arrays = make_arrays(CONFIG)
+    arrays.scores[:] = 0.0
+    record = measure(arrays)
+    assert record.rebalanced is None
+    assert read_record(write_record(tmp_path, record)).rebalanced is None
+
+
 def break_record(path: Path, **changes: object) -> None:
     values = json.loads(path.read_text())
     path.write_text(json.dumps({**values, **changes}))

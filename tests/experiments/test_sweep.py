@@ -27,6 +27,7 @@ from deconfuse.experiments.sweep import (
     executor_crew,
     expected_cost,
     local_crew,
+    measure_again,
     plan_runs,
     run_sweep,
 )
@@ -115,6 +116,17 @@ def test_trained_arrays_are_not_trained_again(data: Path) -> None:
         run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
     # The time that training took is in the record too: it can only be equal if it was not repeated.
     assert first.read_text() == text
+
+
+def test_measuring_again_replaces_records_and_trains_nothing(data: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run_sweep(PLAN[:2], places(data), executor_crew(pool, 1), run=slices.run_slice)
+    paths = [record_path(places(data).records, config) for config in PLAN[:2]]
+    texts = [path.read_text() for path in paths]
+    paths[0].write_text("half of an old rec")
+    (data / "cache" / "mnist" / "broken.npz").write_bytes(b"not arrays")
+    assert measure_again(places(data), data / "cache") == 2
+    assert [path.read_text() for path in paths] == texts
 
 
 KILLED = """

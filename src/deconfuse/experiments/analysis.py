@@ -22,6 +22,7 @@ from deconfuse.experiments.records import Record
 __all__ = [
     "METHODS",
     "METRICS",
+    "Matrix",
     "Question",
     "Sample",
     "Scores",

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._files import atomic_write
-from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
 
-__all__ = ["RunArrays", "arrays_path", "read_arrays", "write_arrays"]
+__all__ = ["RunArrays", "arrays_path", "read_arrays", "read_arrays_file", "write_arrays"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,14 +71,19 @@ def write_arrays(folder: Path, arrays: RunArrays) -> Path:
 
 def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
     """Return the arrays of a run, or None when there are none that can be used."""
-    path = arrays_path(folder, config)
+    arrays = read_arrays_file(arrays_path(folder, config))
+    return arrays if arrays is not None and arrays.config == config else None
+
+
+def read_arrays_file(path: Path) -> RunArrays | None:
+    """Return the arrays of a file, or None when it is absent, broken or of another version."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             story = json.loads(str(stored["story"]))
-            if story["config"] != config.to_json():
+            if story["config"]["protocol"] != PROTOCOL_VERSION:
                 return None
             return RunArrays(
-                config=config,
+                config=RunConfig.from_json(story["config"]),
                 classes=tuple(story["classes"]),
                 scores=stored["scores"],
                 embeddings=stored["embeddings"],
@@ -88,8 +93,6 @@ def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
                 seconds=story["seconds"],
                 versions=story["versions"],
             )
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
         # A cache: what cannot be read is made again.
         return None

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.experiments.analysis import METHODS, Sample, normalizations
-from deconfuse.experiments.records import Record
+from deconfuse.experiments.records import WEIGHTINGS, Record
 from deconfuse.experiments.text import dataset_title, markdown_table, mean_and_interval
 
-__all__ = ["Case", "find_cases", "section"]
+__all__ = ["Case", "find_cases", "geometry_section", "section"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +113,79 @@ def section(records: Sequence[Record]) -> str:
             "not best.",
         ]
     )
+
+
+def geometry_section(records: Sequence[Record]) -> str:
+    """Return the text on how Experiment 2 depends on the number of components."""
+    runs = [r for r in records if r.config.sampling == "relative" and r.coarser]
+    if not runs:
+        return ""
+    rows = []
+    for dataset in dict.fromkeys(record.config.dataset for record in runs):
+        mine = [record for record in runs if record.config.dataset == dataset]
+        for m in (*sorted(mine[0].coarser), mine[0].config.n_components):
+            tables = np.array([_overlap_table(record, m) for record in mine])
+            cells = [r.coarser[m].n_cells if m in r.coarser else r.n_cells for r in mine]
+            shares = [n / r.matrix.sum() for n, r in zip(cells, mine, strict=True)]
+            own = np.einsum("rii->ri", tables)
+            others = np.where(np.eye(4, dtype=bool), -np.inf, tables).max(axis=2)
+            lead = (own - others).mean(axis=1)
+            weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
+            seeds = np.array([record.config.seed for record in mine])
+            rows.append(
+                [
+                    dataset_title(dataset),
+                    str(m),
+                    f"{np.mean(shares):.2f}",
+                    *(
+                        mean_and_interval(_by_seed(values, seeds), style=style)
+                        for values, style in (
+                            (own.mean(axis=1), ".1f"),
+                            (lead, "+.1f"),
+                            (weaker, "+.1f"),
+                        )
+                    ),
+                    f"{100 * np.mean(own > others):.0f} %",
+                ]
+            )
+    head = [
+        "dataset",
+        "components m",
+        "cells per point",
+        "own Overlap",
+        "lead over the best other (points)",
+        "bi minus the other three (points)",
+        "GCMs closest to their own",
+    ]
+    return "\n\n".join(
+        [
+            "## What Experiment 2 rests on",
+            "A point that is alone in its cell adds its weight to exactly one cell of the GCM, its "
+            "own, so a GCM of lonely points *is* the normalization, whatever the embedding looks "
+            "like. The more cells there are per point, the more of the agreement is of that kind. "
+            "With fewer components points share cells and the correspondence weakens, most for "
+            "bi. Means over levels, intervals over seeds.",
+            markdown_table(head, rows),
+        ]
+    )
+
+
+_BI = WEIGHTINGS.index("bi")
+
+
+def _overlap_table(record: Record, n_components: int) -> NDArray[np.float64]:
+    """Return the Overlap of each GCM (row) with each normalization (column)."""
+    if n_components in record.coarser:
+        return record.coarser[n_components].overlaps
+    estimates = normalizations(record.matrix, record.epsilon)
+    return np.array(
+        [[dc.overlap(record.gcms[a], estimates[b]) for b in WEIGHTINGS] for a in WEIGHTINGS]
+    )
+
+
+def _by_seed(values: NDArray[np.float64], seeds: NDArray[np.int64]) -> Sample:
+    """Average over the levels of each seed: runs of a seed share their initialization."""
+    return Sample(np.array([values[seeds == seed].mean() for seed in np.unique(seeds)]))
 
 
 def _counts(counter: Counter[str], most: int | None = None) -> str:

@@ -145,6 +145,9 @@ def reproduce(
     keep_arrays: Annotated[
         bool, typer.Option(help="Keep scores and embeddings of every run in the data folder.")
     ] = True,
+    measure_again: Annotated[
+        bool, typer.Option("--measure-again", help="First measure all kept arrays once more.")
+    ] = False,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Train nothing; write text, tables and figures.")
     ] = False,
@@ -161,12 +164,17 @@ def reproduce(
 
       deconfuse reproduce --dask tcp://scheduler:8786
     """
+    from deconfuse.experiments import sweep
     from deconfuse.experiments.reproduction import write_results
 
+    folder = data_folder(data)
+    if measure_again:
+        again = sweep.measure_again(sweep.Places(results / "records", folder), folder / "cache")
+        _out.print(f"Measured {again} runs again.")
     if not only_report:
         configs = _plan(dataset, alpha, seeds, experiment, sampling)
-        _sweep(configs, results, data_folder(data), (workers, threads, dask), keep_arrays)
-    written = write_results(results, results / "records")
+        _sweep(configs, results, folder, (workers, threads, dask), keep_arrays)
+    written = write_results(results, results / "records", folder / "cache")
     _print_verdicts(results)
     _out.print(f"Wrote {len(written)} files; read {results / 'REPRODUCTION.md'}.")
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from deconfuse.experiments.analysis import METHODS, Question, Scores, score_records
+import numpy as np
+
+import deconfuse as dc
+from deconfuse.experiments.analysis import (
+    METHODS,
+    Matrix,
+    Question,
+    Sample,
+    Scores,
+    normalizations,
+    score_records,
+)
 from deconfuse.experiments.claims import bi_is_best
 from deconfuse.experiments.records import Record
 from deconfuse.experiments.text import (
@@ -15,17 +25,22 @@ from deconfuse.experiments.text import (
     mean_and_interval,
 )
 
-__all__ = ["EPSILONS", "sections"]
+__all__ = ["EPSILONS", "OTHER_METHODS", "other_estimates", "sections"]
 
 #: What is added to every count, from next to nothing to one sample a cell.
 EPSILONS = (1e-9, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-def sections(records: Sequence[Record], scores: Scores, folder: Path) -> list[str]:
+#: What is put beside the four normalizations.
+OTHER_METHODS = ("similarity-choice", "rebalanced", "bi(rebalanced)")
+
+
+def sections(records: Sequence[Record], scores: Scores) -> list[str]:
     """Return the text of everything past the paper that the records allow."""
     parts = [
         "## Past the paper",
         _stricter_targets(scores),
+        _other_methods(records),
         _epsilon(records),
         _other_sampling(records),
     ]
@@ -115,3 +130,69 @@ def _other_sampling(records: Sequence[Record]) -> str:
             f"With *budget*, “{claim.title}” {claim.verdict}.",
         ]
     )
+
+
+def other_estimates(record: Record) -> Mapping[str, Matrix]:
+    """Return estimates of the balanced matrix that are not normalizations of M2.
+
+    ``similarity-choice`` is what Luce's model, fitted to M2, expects for equal labels and no bias.
+    ``rebalanced`` is the row-normalized matrix after :class:`deconfuse.Rebalancer` took the
+    prediction bias out of the classifier itself, and ``bi(rebalanced)`` its bi-normalization.
+    """
+    estimates = {"similarity-choice": dc.similarity_choice(record.matrix).balanced}
+    if record.rebalanced is not None:
+        after = normalizations(record.rebalanced, 1.0 / len(record.classes))
+        estimates |= {"rebalanced": after["row"], "bi(rebalanced)": after["bi"]}
+    return estimates
+
+
+def _other_methods(records: Sequence[Record]) -> str:
+    scores = score_records(records, extra=other_estimates)
+    methods = ("bi", "row", *OTHER_METHODS)
+    rows = []
+    for dataset in scores.datasets():
+        for alpha in scores.alphas(dataset):
+            for target, metric, name in (
+                ("balanced", "overlap", "M1"),
+                ("balanced", "off-diagonal overlap", "M1, off-diagonal"),
+                ("bi(balanced)", "off-diagonal overlap", "bi(M1), off-diagonal"),
+            ):
+                question = Question(dataset, alpha, target, "bi", metric)
+                samples = [scores.sample(question._replace(method=method)) for method in methods]
+                if samples[0] is not None:
+                    cells = [mean_and_interval(sample) for sample in samples]
+                    title = f"{dataset_title(dataset)}, α = {alpha:g}"
+                    rows.append([title, name, str(samples[0].n), *cells])
+    if not rows:
+        return ""
+    return "\n\n".join(
+        [
+            "### Beside the four normalizations",
+            "*similarity-choice*: Luce's model fitted to M2, for equal labels and no bias (it is "
+            "symmetric, which confusions need not be). *rebalanced*: row-normalized after "
+            "`Rebalancer` took the prediction bias out of the classifier, fitted on one half of "
+            "the test set and used on the other. Overlap in %.",
+            markdown_table(["", "target", "n", *methods], rows),
+            _accuracy_gains(records),
+        ]
+    )
+
+
+def _accuracy_gains(records: Sequence[Record]) -> str:
+    gains: dict[tuple[str, float], list[float]] = {}
+    for record in records:
+        config = record.config
+        if config.sampling == "relative" and config.alpha and record.rebalanced is not None:
+            recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
+            gain = float(recalls.mean()) - record.balanced_accuracy
+            gains.setdefault((config.dataset, config.alpha), []).append(gain)
+    rows = [
+        [
+            f"{dataset_title(dataset)}, α = {alpha:g}",
+            str(len(values)),
+            mean_and_interval(Sample(np.array(values)), style="+.1f"),
+        ]
+        for (dataset, alpha), values in gains.items()
+    ]
+    table = markdown_table(["", "n", "gain (points)"], rows)
+    return f"Balanced accuracy gained by rebalancing, on halves not used to fit it:\n\n{table}"

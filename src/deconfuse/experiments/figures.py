@@ -9,13 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
+from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "draw_curves", "draw_effects", "draw_instance", "draw_matrix"]
+__all__ = [
+    "COLOURS",
+    "draw_clusters",
+    "draw_curves",
+    "draw_effects",
+    "draw_instance",
+    "draw_matrix",
+]
 
 #: One colour and marker a method; apart for the colour-blind (Okabe and Ito).
 COLOURS = {
@@ -160,6 +168,25 @@ def draw_instance(balanced: Record, record: Record) -> Figure:
         f"{config.title}: shares of each matrix, diagonal in orange, off-diagonal in blue "
         "(n = 1 run)",
         fontsize=9,
+    )
+    return figure
+
+
+def draw_clusters(arrays: RunArrays, classes: Sequence[int] = (1, 5, 8)) -> Figure:
+    """Draw Figure 2 of a run's embeddings: some clusters, and their histograms beneath."""
+    from matplotlib.figure import Figure
+
+    import deconfuse as dc
+
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    axis = figure.add_subplot(projection="3d")
+    names = np.array(arrays.classes)
+    dc.plot_clusters(
+        arrays.embeddings,
+        names[arrays.labels],
+        names[arrays.predictions],
+        classes=[arrays.classes[place] for place in classes],
+        ax=axis,
     )
     return figure
 

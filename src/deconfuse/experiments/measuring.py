@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+from numpy.typing import NDArray
+
 import deconfuse as dc
 from deconfuse.experiments.arrays import RunArrays
-from deconfuse.experiments.records import Record
+from deconfuse.experiments.config import random_state
+from deconfuse.experiments.records import WEIGHTINGS, Coarser, Record
 
-__all__ = ["measure"]
+__all__ = ["COARSER", "measure"]
+
+#: Fewer components than the paper's ten, to see how far the result rests on points alone in a cell.
+COARSER = (2, 3, 5)
 
 
 def measure(arrays: RunArrays) -> Record:
@@ -18,31 +25,80 @@ def measure(arrays: RunArrays) -> Record:
     same points: the run's test set. All four weightings take the same epsilon, one over the
     number of classes, because a network may never predict a rare class.
     """
-    classes = range(len(arrays.classes))
     epsilon = 1.0 / len(arrays.classes)
-    cm = dc.ConfusionMatrix.from_predictions(arrays.labels, arrays.predictions, labels=classes)
-    with warnings.catch_warnings():
-        # Units that are off for all points give fewer components; that is no surprise here.
-        warnings.simplefilter("ignore", dc.DeconfuseWarning)
-        gcms = dc.geometric_confusions(
-            arrays.embeddings,
-            arrays.labels,
-            arrays.predictions,
-            n_components=arrays.config.n_components,
-            epsilon=epsilon,
-            labels=classes,
-        )
+    cm = _count(arrays, arrays.predictions)
+    gcms = _overlap_clusters(arrays, arrays.config.n_components, epsilon)
     volume = gcms["bi"].cell_volume
     return Record(
         config=arrays.config,
         classes=arrays.classes,
         matrix=cm.counts,
+        rebalanced=_rebalance(arrays),
         gcms={name: gcm.matrix / volume for name, gcm in gcms.items()},
         epsilon=epsilon,
         cell_volume=volume,
         n_cells=gcms["bi"].n_cells,
+        coarser={m: _coarser(arrays, cm, m, epsilon) for m in COARSER},
         train_sizes=arrays.train_sizes,
         history=arrays.history,
         seconds=arrays.seconds,
         versions=arrays.versions,
     )
+
+
+def _count(arrays: RunArrays, predictions: NDArray[np.int64]) -> dc.ConfusionMatrix:
+    classes = range(len(arrays.classes))
+    return dc.ConfusionMatrix.from_predictions(arrays.labels, predictions, labels=classes)
+
+
+def _overlap_clusters(
+    arrays: RunArrays, n_components: int, epsilon: float
+) -> dict[str, dc.GeometricConfusion]:
+    with warnings.catch_warnings():
+        # Units that are off for all points give fewer components; that is no surprise here.
+        warnings.simplefilter("ignore", dc.DeconfuseWarning)
+        return dc.geometric_confusions(
+            arrays.embeddings,
+            arrays.labels,
+            arrays.predictions,
+            n_components=n_components,
+            epsilon=epsilon,
+            labels=range(len(arrays.classes)),
+        )
+
+
+def _coarser(
+    arrays: RunArrays, cm: dc.ConfusionMatrix, n_components: int, epsilon: float
+) -> Coarser:
+    gcms = _overlap_clusters(arrays, n_components, epsilon)
+    normalized = [dc.normalize(cm, name, epsilon=epsilon) for name in WEIGHTINGS]
+    overlaps = [[dc.overlap(gcms[name].matrix, n) for n in normalized] for name in WEIGHTINGS]
+    return Coarser(gcms["bi"].n_cells, np.array(overlaps))
+
+
+def _rebalance(arrays: RunArrays) -> NDArray[np.int64] | None:
+    """Count again after taking prediction bias out, each half by the offsets of the other."""
+    halves = _halves(arrays)
+    predictions = np.empty_like(arrays.labels)
+    with warnings.catch_warnings():
+        # A class with a sample or two may be missing in a half; it then keeps the mean offset.
+        warnings.simplefilter("ignore", dc.DeconfuseWarning)
+        for fitted, used in ((halves, ~halves), (~halves, halves)):
+            rebalancer = dc.Rebalancer(classes=range(len(arrays.classes)))
+            try:
+                rebalancer.fit(arrays.scores[fitted], arrays.labels[fitted])
+            except dc.InputError:
+                # Scores that tell nothing apart, say all equal, have no bias to take out.
+                return None
+            predictions[used] = rebalancer.predict(arrays.scores[used])
+    counts: NDArray[np.int64] = _count(arrays, predictions).counts
+    return counts
+
+
+def _halves(arrays: RunArrays) -> NDArray[np.bool_]:
+    """Put every other sample of each class in the first half, in random order."""
+    rng = random_state(arrays.config, "halves")
+    first = np.zeros(len(arrays.labels), dtype=bool)
+    for label in range(len(arrays.classes)):
+        first[rng.permutation(np.flatnonzero(arrays.labels == label))[::2]] = True
+    return first

@@ -9,21 +9,43 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
-from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
+from deconfuse.experiments.config import DATASETS, PROTOCOL_VERSION, RunConfig
 
-__all__ = ["SCHEMA_VERSION", "Record", "read_record", "read_records", "record_path", "write_record"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "WEIGHTINGS",
+    "Coarser",
+    "Record",
+    "read_record",
+    "read_records",
+    "record_path",
+    "write_record",
+]
 
 #: Raised whenever the meaning of a field changes.
 SCHEMA_VERSION = 1
 
-WEIGHTINGS = ("row", "col", "all", "bi")
+#: The order of weightings and normalizations in a record.
+WEIGHTINGS: tuple[Literal["row", "col", "all", "bi"], ...] = ("row", "col", "all", "bi")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coarser:
+    """Experiment 2 on fewer components, where more points share a cell.
+
+    ``overlaps[i, j]`` is the Overlap of the geometric confusion matrix of weighting ``i`` with
+    normalization ``j``, both in the order of :data:`WEIGHTINGS`.
+    """
+
+    n_cells: int
+    overlaps: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +60,10 @@ class Record:
         Class names, in matrix order.
     matrix : ndarray of shape (n_classes, n_classes)
         Counts on the run's own test set, true classes on rows (M1 or M2 of the paper).
+    rebalanced : ndarray of shape (n_classes, n_classes) or None
+        Counts on the same test set after the prediction bias was taken out by
+        :class:`deconfuse.Rebalancer`, fitted on one half and used on the other, both ways. None
+        where it could not be fitted.
     gcms : dict of str to ndarray
         The four geometric confusion matrices, divided by the cell volume.
     epsilon : float
@@ -46,6 +72,8 @@ class Record:
         The volume of a cell of the grid.
     n_cells : int
         How many cells hold points.
+    coarser : dict of int to Coarser
+        The same comparison with other numbers of components.
     train_sizes : tuple of int
         Samples of each class in the training set.
     history : tuple of float
@@ -59,10 +87,12 @@ class Record:
     config: RunConfig
     classes: tuple[str, ...]
     matrix: NDArray[np.int64]
+    rebalanced: NDArray[np.int64] | None
     gcms: dict[str, NDArray[np.float64]]
     epsilon: float
     cell_volume: float
     n_cells: int
+    coarser: dict[int, Coarser]
     train_sizes: tuple[int, ...]
     history: tuple[float, ...]
     seconds: float
@@ -102,6 +132,7 @@ class Record:
             "accuracy": _short(self.accuracy),
             "balanced_accuracy": _short(self.balanced_accuracy),
             "matrix": self.matrix.tolist(),
+            "rebalanced": None if self.rebalanced is None else self.rebalanced.tolist(),
             "gcms": {
                 name: [[_short(cell) for cell in row] for row in gcm.tolist()]
                 for name, gcm in self.gcms.items()
@@ -109,6 +140,13 @@ class Record:
             "epsilon": self.epsilon,
             "cell_volume": _short(self.cell_volume),
             "n_cells": self.n_cells,
+            "coarser": {
+                str(m): {
+                    "n_cells": item.n_cells,
+                    "overlaps": [[_short(cell) for cell in row] for row in item.overlaps.tolist()],
+                }
+                for m, item in self.coarser.items()
+            },
             "seconds": round(self.seconds, 2),
         }
         lines = (
@@ -123,15 +161,27 @@ class Record:
         values = _parse(text, name)
         try:
             matrix = np.array(values["matrix"], dtype=np.int64)
-            gcms = {key: np.array(values["gcms"][key], dtype=np.float64) for key in WEIGHTINGS}
+            after = values["rebalanced"]
+            rebalanced = None if after is None else np.array(after, dtype=np.int64)
+            gcms: dict[str, NDArray[np.float64]] = {
+                key: np.array(values["gcms"][key], dtype=np.float64) for key in WEIGHTINGS
+            }
             record = cls(
                 config=RunConfig.from_json(values["config"]),
                 classes=tuple(values["classes"]),
                 matrix=matrix,
+                rebalanced=rebalanced,
                 gcms=gcms,
                 epsilon=float(values["epsilon"]),
                 cell_volume=float(values["cell_volume"]),
                 n_cells=int(values["n_cells"]),
+                coarser={
+                    int(m): Coarser(
+                        int(item["n_cells"]),
+                        np.array(item["overlaps"], dtype=np.float64).reshape(4, 4),
+                    )
+                    for m, item in values["coarser"].items()
+                },
                 train_sizes=tuple(values["train_sizes"]),
                 history=tuple(values["history"]),
                 seconds=float(values["seconds"]),
@@ -143,7 +193,8 @@ class Record:
                 hint="delete it; the sweep makes it again.",
             ) from error
         shape = (len(record.classes),) * 2
-        if any(array.shape != shape for array in (matrix, *gcms.values())):
+        every = [matrix, *gcms.values(), *([] if rebalanced is None else [rebalanced])]
+        if any(array.shape != shape for array in every):
             raise InputError(
                 f"{name} must hold matrices of shape {shape}, one row a class.",
                 hint="delete it; the sweep makes it again.",
@@ -183,7 +234,7 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(folder: Path, configs: Iterable[RunConfig] | None = None) -> list[Record]:
-    """Read the records of a folder, ordered by dataset, seed and level.
+    """Read the records of a folder, ordered by dataset (the paper's order), seed and level.
 
     Parameters
     ----------
@@ -201,8 +252,15 @@ def read_records(folder: Path, configs: Iterable[RunConfig] | None = None) -> li
     else:
         paths = [path for c in configs if (path := record_path(folder, c)).exists()]
     records = [read_record(path) for path in paths]
+    places = {name: place for place, name in enumerate(DATASETS)}
     return sorted(
-        records, key=lambda r: (r.config.dataset, r.config.seed, -(r.config.alpha or np.inf))
+        records,
+        key=lambda record: (
+            places.get(record.config.dataset, len(places)),
+            record.config.dataset,
+            record.config.seed,
+            -(record.config.alpha or np.inf),
+        ),
     )
 
 

@@ -13,9 +13,10 @@ from deconfuse._files import write_bytes, write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments import causes, extensions
 from deconfuse.experiments.analysis import Scores, score_records, to_csv
+from deconfuse.experiments.arrays import read_arrays
 from deconfuse.experiments.claims import Claim, paper_claims
-from deconfuse.experiments.config import DATASETS
-from deconfuse.experiments.figures import draw_curves, draw_effects, draw_instance
+from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.figures import draw_clusters, draw_curves, draw_effects, draw_instance
 from deconfuse.experiments.records import Record, read_records
 from deconfuse.experiments.text import MARKS, claim_table, dataset_title, markdown_table
 
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_runs", "write_results"]
 
+#: The run that is shown as an instance, the paper's choice.
+_SHOWN = RunConfig("fashion-mnist", 0, 0.3)
+
 _CAPTIONS = {
     "effects.png": "The paper's Figure 1: what each cause does to a confusion matrix.",
+    "clusters.png": "The paper's Figure 2, of real embeddings: clusters of three classes of "
+    "Fashion-MNIST on two components, and their histograms beneath.",
     "overlap.png": "The paper's Figure 3: Overlap of each normalization with three targets. "
     "Points are means over seeds, bars 95 % bootstrap intervals.",
     "overlap-other-targets.png": "The appendix's curves: the targets GCM all and GCM col.",
@@ -36,7 +42,7 @@ _CAPTIONS = {
 }
 
 
-def write_results(folder: Path, records_folder: Path) -> list[Path]:
+def write_results(folder: Path, records_folder: Path, cache: Path | None = None) -> list[Path]:
     """Write text, tables and figures from the records, each file whole or not at all.
 
     Parameters
@@ -45,13 +51,16 @@ def write_results(folder: Path, records_folder: Path) -> list[Path]:
         Where ``REPRODUCTION.md``, ``tables/`` and ``figures/`` go.
     records_folder : Path
         Where the records are.
+    cache : Path, optional
+        Where the arrays of runs are. The figure of clusters needs embeddings, which records do
+        not hold; without them the one that is there stays.
 
     Returns
     -------
     list of Path
         What was written.
     """
-    records = _in_order(read_records(records_folder))
+    records = read_records(records_folder)
     if not any(not record.config.is_balanced for record in records):
         raise InputError(
             f"There must be records of runs in {records_folder}, but there are none.",
@@ -59,9 +68,14 @@ def write_results(folder: Path, records_folder: Path) -> list[Path]:
         )
     scores = score_records(records)
     figures = _draw_all(scores, records)
+    if cache is not None and (arrays := read_arrays(cache, _SHOWN)) is not None:
+        figures["clusters.png"] = draw_clusters(arrays)
     claims = paper_claims(scores, dataset_title)
-    past = extensions.sections(records, scores, folder)
-    text = _write_text(records, claims, list(figures), [causes.section(records), *past])
+    past = extensions.sections(records, scores)
+    shown = [name for name in _CAPTIONS if name in figures or (folder / "figures" / name).exists()]
+    text = _write_text(
+        records, claims, shown, [causes.section(records), causes.geometry_section(records), *past]
+    )
     written = []
     for name in ("tables", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -74,11 +88,6 @@ def write_results(folder: Path, records_folder: Path) -> list[Path]:
     write_text(folder / "tables" / "scores.csv", to_csv(scores))
     write_text(folder / "REPRODUCTION.md", text)
     return [*written, folder / "tables" / "scores.csv", folder / "REPRODUCTION.md"]
-
-
-def _in_order(records: Sequence[Record]) -> list[Record]:
-    places = {name: place for place, name in enumerate(DATASETS)}
-    return sorted(records, key=lambda record: places.get(record.config.dataset, len(places)))
 
 
 def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
@@ -101,13 +110,9 @@ def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
             ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
             ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
         )
-    by_key = {record.config.key: record for record in records}
-    for record in records:
-        config = record.config
-        if (config.dataset, config.seed, config.alpha) == ("fashion-mnist", 0, 0.3):
-            balanced = by_key.get(config.balanced.key)
-            if balanced is not None and config.sampling == "relative":
-                figures["instance.png"] = draw_instance(balanced, record)
+    by_config = {record.config: record for record in records}
+    if _SHOWN in by_config and _SHOWN.balanced in by_config:
+        figures["instance.png"] = draw_instance(by_config[_SHOWN.balanced], by_config[_SHOWN])
     return figures
 
 

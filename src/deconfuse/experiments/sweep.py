@@ -18,6 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
+from deconfuse.experiments.arrays import read_arrays_file
 from deconfuse.experiments.config import RunConfig, Sampling
 from deconfuse.experiments.datasets import load_dataset
 from deconfuse.experiments.measuring import measure
@@ -32,6 +33,7 @@ __all__ = [
     "executor_crew",
     "expected_cost",
     "local_crew",
+    "measure_again",
     "plan_runs",
     "run_one",
     "run_sweep",
@@ -183,6 +185,25 @@ def run_sweep(
                     hint="give it fewer --workers if memory is short; finished runs are kept.",
                 ) from error
     return made
+
+
+def measure_again(places: Places, cache: Path) -> int:
+    """Measure every run whose arrays are kept once more, and replace its record.
+
+    For records made before a measure was changed or added; nothing is trained.
+
+    Returns
+    -------
+    int
+        How many records were written.
+    """
+    written = 0
+    for path in sorted(cache.glob("*/*.npz")):
+        arrays = read_arrays_file(path)
+        if arrays is not None:
+            write_record(places.records, measure(arrays))
+            written += 1
+    return written
 
 
 def _results(
