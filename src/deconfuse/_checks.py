@@ -172,7 +172,7 @@ def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
         )
     if array.dtype.kind == "u" and array.size and int(array.max()) > _INT64_MAX:
         raise InputError(_too_large(name), hint="give the counts as floats.")
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 
 def _from_objects(array: npt.NDArray[Any], *, name: str) -> npt.NDArray[Any]:
