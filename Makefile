@@ -32,7 +32,7 @@ docs: install
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 gallery: install
-	for script in docs/gallery/*.py; do echo "$$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python docs/gallery/run.py
 
 benchmarks: install
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --group bench

@@ -80,7 +80,9 @@ def on_page_content(content: str, **_: Any) -> str:
     """Replace the formulas of docstrings and pages by HTML."""
     content = re.sub(
         r"<p>\.\. math::\s*(.*?)</p>",
-        lambda match: _formula(match[1], "formula block"), content, flags=re.S,
+        lambda match: _formula(match[1], "formula block"),
+        content,
+        flags=re.S,
     )
     return re.sub(
         r":math:<code>(.*?)</code>", lambda m: _formula(m[1], "formula"), content, flags=re.S
@@ -136,11 +138,39 @@ def _inert(markup: str) -> str:
 
 
 _SYMBOLS = {
-    "approx": "≈", "cdot": "·", "cup": "∪", "epsilon": "ε", "varepsilon": "ε", "eta": "η",
-    "ge": "≥", "in": "∈", "infty": "∞", "lambda": "λ", "lVert": "‖", "rVert": "‖", "ldots": "…",
-    "le": "≤", "mid": "|", "mu": "μ", "omega": "ω", "odot": "∘", "pm": "±", "propto": "∝",
-    "qquad": "&emsp;", "quad": "&ensp;", "sigma": "σ", "sum": "Σ", "times": "×", "to": "→",
-    "top": "⊤", "left": "", "right": "", "prod": "Π", "delta": "δ", "alpha": "α", "beta": "β",
+    "approx": "≈",
+    "cdot": "·",
+    "cup": "∪",
+    "epsilon": "ε",
+    "varepsilon": "ε",
+    "eta": "η",
+    "ge": "≥",
+    "in": "∈",
+    "infty": "∞",
+    "lambda": "λ",
+    "lVert": "‖",
+    "rVert": "‖",
+    "ldots": "…",
+    "le": "≤",
+    "mid": "|",
+    "mu": "μ",
+    "omega": "ω",
+    "odot": "∘",
+    "pm": "±",
+    "propto": "∝",
+    "qquad": "&emsp;",
+    "quad": "&ensp;",
+    "sigma": "σ",
+    "sum": "Σ",
+    "times": "×",
+    "to": "→",
+    "top": "⊤",
+    "left": "",
+    "right": "",
+    "prod": "Π",
+    "delta": "δ",
+    "alpha": "α",
+    "beta": "β",
 }
 _WORDS = {"log", "min", "max", "exp", "arg"}
 _GROUP = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
@@ -161,7 +191,8 @@ def tex_to_html(tex: str) -> str:
         before = text
         text = re.sub(
             rf"\\frac{_GROUP}{_GROUP}",
-            r'<span class="over"><span>\1</span><span>\2</span></span>', text,
+            r'<span class="over"><span>\1</span><span>\2</span></span>',
+            text,
         )
         text = re.sub(rf"\\sqrt{_GROUP}", r"√(\1)", text)
         text = re.sub(rf"\\(?:mathrm|operatorname|text|mathbb){_GROUP}", r"\1", text)

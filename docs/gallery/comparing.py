@@ -70,7 +70,8 @@ def main(folder: Path) -> None:
                 f"even and {name}",
                 f"{balanced_accuracy_score(label, said['even']):.2f},"
                 f" {balanced_accuracy_score(label, said[name]):.2f}",
-                f"{row_overlap:.3f}", f"{result.overlap:.3f} ({low:.3f} to {high:.3f})",
+                f"{row_overlap:.3f}",
+                f"{result.overlap:.3f} ({low:.3f} to {high:.3f})",
                 int((result.p_values < 0.05).sum()),
             ]
         )
@@ -80,14 +81,22 @@ def main(folder: Path) -> None:
             dark = abs(result.difference[i, j]) > 0.07
             ax.text(j, i, "•", ha="center", va="center", size=13, color="w" if dark else "k")
         ax.set(
-            title=f"even − {name}", xlabel="Predicted label", ylabel="True label",
-            xticks=range(10), yticks=range(10),
+            title=f"even − {name}",
+            xlabel="Predicted label",
+            ylabel="True label",
+            xticks=range(10),
+            yticks=range(10),
         )
     figure.colorbar(image, ax=axes, label="difference of bi-normalized cells", extend="both")
     figure.suptitle("Dots: certain differences (Holm, 5 % for all cells together)")
     save(figure, folder, "comparing.png")
-    header = ["models", "balanced accuracy", "Overlap of rows", "Overlap of bi (95 %)",
-              "cells that surely differ, of 100"]
+    header = [
+        "models",
+        "balanced accuracy",
+        "Overlap of rows",
+        "Overlap of bi (95 %)",
+        "cells that surely differ, of 100",
+    ]
     write_table(folder, "comparing.md", header, rows)
 
 

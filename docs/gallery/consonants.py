@@ -33,7 +33,8 @@ def main(folder: Path) -> None:
         i, j = at[one], at[other]
         rows.append(
             [
-                f"{one} heard as {other}, and back", f"{cm.counts[i, j]}, {cm.counts[j, i]}",
+                f"{one} heard as {other}, and back",
+                f"{cm.counts[i, j]}, {cm.counts[j, i]}",
                 *(f"{by[m][i, j]:.2f}, {by[m][j, i]:.2f}" for m in ("row", "bi")),
                 f"{one} × {heard[i] / said[i]:.2f}, {other} × {heard[j] / said[j]:.2f}",
             ]
@@ -41,9 +42,13 @@ def main(folder: Path) -> None:
     header = ["pair", "counts", "row-normalized", "bi-normalized", "how often heard for once said"]
     write_table(folder, "consonants.md", header, rows)
     write_table(
-        folder, "consonants-asymmetry.md", ["normalization", "errors not matched the other way"],
-        [[m, f"{100 * asymmetry(np.asarray(cm.normalize(m).matrix)):.1f} %"]
-         for m in ("all", "row", "col", "bi")],
+        folder,
+        "consonants-asymmetry.md",
+        ["normalization", "errors not matched the other way"],
+        [
+            [m, f"{100 * asymmetry(np.asarray(cm.normalize(m).matrix)):.1f} %"]
+            for m in ("all", "row", "col", "bi")
+        ],
     )
 
     tree = dc.hierarchy(cm)
@@ -51,8 +56,13 @@ def main(folder: Path) -> None:
         1, 2, figsize=(12, 5.4), layout="constrained", width_ratios=(1.0, 1.15)
     )
     dendrogram(
-        tree.linkage, ax=axes[0], orientation="left", labels=list(cm.labels), color_threshold=0,
-        above_threshold_color="#1b6ca8", leaf_font_size=13,
+        tree.linkage,
+        ax=axes[0],
+        orientation="left",
+        labels=list(cm.labels),
+        color_threshold=0,
+        above_threshold_color="#1b6ca8",
+        leaf_font_size=13,
     )
     axes[0].set(title="Consonants by similarity", xlabel="distance, − log similarity")
     axes[0].spines[["top", "left", "right"]].set_visible(False)

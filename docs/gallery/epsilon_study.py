@@ -77,10 +77,14 @@ def main(folder: Path) -> None:
         best = curve[:, 1].argmax()
         rows.append(
             [
-                n_classes, f"{n_samples:,}", str(accuracy),
+                n_classes,
+                f"{n_samples:,}",
+                str(accuracy),
                 *(f"{curve[EPSILONS.index(e), 1]:.2f}" for e in (1e-9, 1e-3, 1.0)),
-                f"**{default[1]:.2f}**", f"{curve[best, 1]:.2f} at {EPSILONS[best]:g}",
-                f"{default[0]:.3f}", f"{curve[:, 0].max():.3f}",
+                f"**{default[1]:.2f}**",
+                f"{curve[best, 1]:.2f} at {EPSILONS[best]:g}",
+                f"{default[0]:.3f}",
+                f"{curve[:, 0].max():.3f}",
             ]
         )
     for column, (n_classes, n_samples, draws) in enumerate(SIZES):
@@ -93,8 +97,16 @@ def main(folder: Path) -> None:
     axes[0, 0].legend(loc="lower left")
     save(figure, folder, "epsilon.png")
     header = [
-        "classes", "samples", "accuracy", "errors at 1e-9", "at 1e-3", "at 1", "at 1/C (default)",
-        "best", "all cells at 1/C", "best of all cells",
+        "classes",
+        "samples",
+        "accuracy",
+        "errors at 1e-9",
+        "at 1e-3",
+        "at 1",
+        "at 1/C (default)",
+        "best",
+        "all cells at 1/C",
+        "best of all cells",
     ]
     write_table(folder, "epsilon.md", header, rows)
 

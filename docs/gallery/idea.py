@@ -98,7 +98,9 @@ def _draw(folder: Path, errors_shared: dict[str, np.ndarray]) -> None:
         ax.set_title(title, fontsize=11)
     ax = axes[1, 2]
     ax.boxplot(
-        list(errors_shared.values()), tick_labels=list(errors_shared), widths=0.6,
+        list(errors_shared.values()),
+        tick_labels=list(errors_shared),
+        widths=0.6,
         medianprops={"color": "#c2541b"},
     )
     ax.set_title(f"Errors shared with the even case\n({SEEDS} random cases)", fontsize=11)

@@ -15,8 +15,10 @@ from shared import run, save, write_table
 import deconfuse as dc
 
 AREAS = {
-    "deforestation": 200_000, "forest gain": 150_000,
-    "stable forest": 3_200_000, "stable non-forest": 6_450_000,
+    "deforestation": 200_000,
+    "forest gain": 150_000,
+    "stable forest": 3_200_000,
+    "stable non-forest": 6_450_000,
 }
 
 
@@ -46,7 +48,10 @@ def _published_map(folder: Path) -> None:
             ]
         )
     header = [
-        "class", "user's accuracy", "producer's accuracy", "area: mapped → estimated, pixels",
+        "class",
+        "user's accuracy",
+        "producer's accuracy",
+        "area: mapped → estimated, pixels",
         "bi-normalized diagonal",
     ]
     write_table(folder, "deforestation.md", header, rows)
@@ -96,8 +101,12 @@ def _designs(folder: Path) -> None:
                 )
             )
         rows.append([name, *np.mean(estimates, axis=0)])
-    header = ["1,000 points drawn", "share of points right", "area-weighted accuracy",
-              "mean bi-normalized diagonal"]
+    header = [
+        "1,000 points drawn",
+        "share of points right",
+        "area-weighted accuracy",
+        "mean bi-normalized diagonal",
+    ]
     write_table(folder, "sampling-designs.md", header, rows)
 
 

@@ -76,19 +76,26 @@ def main(folder: Path) -> None:
         top = ", ".join(f"{cm.labels[i]} as {cm.labels[j]}" for i, j in first)
         rows.append(
             [
-                method, top, np.isin(true, often_true).sum(), np.isin(said, often_said).sum(),
+                method,
+                top,
+                np.isin(true, often_true).sum(),
+                np.isin(said, often_said).sum(),
                 dc.overlap(values, true_errors),
             ]
         )
     header = [
-        "ranked by", "three largest errors", "of 100: true number is one of the ten most frequent",
-        "of 100: said number is one of the ten most said", "Overlap of errors with the even case",
+        "ranked by",
+        "three largest errors",
+        "of 100: true number is one of the ten most frequent",
+        "of 100: said number is one of the ten most said",
+        "Overlap of errors with the even case",
     ]
     write_table(folder, "two-digit-numbers.md", header, rows)
 
     figure, axes = plt.subplots(1, 2, figsize=(12, 5.6), layout="constrained")
     for ax, matrix, title in (
-        (axes[0], cm, "Counts"), (axes[1], cm.normalize("bi"), "Bi-normalized")
+        (axes[0], cm, "Counts"),
+        (axes[1], cm.normalize("bi"), "Bi-normalized"),
     ):
         dc.ConfusionMatrixDisplay(matrix).plot(ax=ax, include_values=False, colorbar=False)
         ax.set_title(title)

@@ -20,9 +20,7 @@ def test_returns_plain_values():
     result = compute(predictions=PREDICTIONS, references=REFERENCES, labels=["fox", "cat", "dog"])
     again = json.loads(json.dumps(result))
     assert again == result
-    cm = dc.ConfusionMatrix.from_predictions(
-        REFERENCES, PREDICTIONS, labels=["fox", "cat", "dog"]
-    )
+    cm = dc.ConfusionMatrix.from_predictions(REFERENCES, PREDICTIONS, labels=["fox", "cat", "dog"])
     assert result["labels"] == ["fox", "cat", "dog"]
     assert result["counts"] == cm.counts.tolist()
     np.testing.assert_allclose(result["matrix"], cm.normalize("bi").matrix)
@@ -67,7 +65,9 @@ def test_combines_with_modules_of_the_library(tmp_path):
                 {"predictions": datasets.Value("int32"), "references": datasets.Value("int32")}
             )
             return evaluate.MetricInfo(
-                description="share of equal values", citation="", inputs_description="",
+                description="share of equal values",
+                citation="",
+                inputs_description="",
                 features=features,
             )
 

@@ -222,8 +222,13 @@ def test_in_a_lightning_module(tmp_path: Path):
 
     model = Linear()
     trainer = Trainer(
-        max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
+        max_epochs=3,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
         default_root_dir=tmp_path,
     )
     trainer.fit(model, DataLoader(train, 50), DataLoader(test, 50))
@@ -269,8 +274,12 @@ def test_bad_batches_are_refused(preds, target, weight, message):
 
 
 @pytest.mark.parametrize(
-    ("weight", "message"), [([1.0], "one weight per sample"), ([1.0, -1.0], "not negative"),
-                            ([1.0, float("inf")], "finite")],
+    ("weight", "message"),
+    [
+        ([1.0], "one weight per sample"),
+        ([1.0, -1.0], "not negative"),
+        ([1.0, float("inf")], "finite"),
+    ],
 )
 def test_bad_weights_are_refused(weight, message):
     metric = Separability(3, weighted=True)

@@ -47,7 +47,11 @@ class TestMlflow:
         with mlflow.start_run() as run:
             log_confusion_matrix(cm)
         assert _logged(mlflow, run) == {
-            "matrix.json", "counts.csv", "counts.png", "bi.png", "report.html",
+            "matrix.json",
+            "counts.csv",
+            "counts.png",
+            "bi.png",
+            "report.html",
         }
         folder = Path(
             mlflow.artifacts.download_artifacts(

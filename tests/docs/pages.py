@@ -29,7 +29,8 @@ def blocks_of(page: str) -> list[Block]:
         if fence[1] != "python":
             continue
         shown = None
-        if after is not None and after[1] == "text" and not page[fence.end() : after.start()].strip():
-            shown = after[2]
+        if after is not None and after[1] == "text":
+            between = page[fence.end() : after.start()]
+            shown = after[2] if not between.strip() else None
         blocks.append(Block(fence[2], shown, page.count("\n", 0, fence.start()) + 1))
     return blocks

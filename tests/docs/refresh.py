@@ -1,6 +1,6 @@
 """Run pages of the guide and write what their code prints into the blocks that show it.
 
-    python -m tests.docs.refresh docs/guide/reading.md [...]
+python -m tests.docs.refresh docs/guide/reading.md [...]
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def _words(text: str) -> list[str]:
 
 
 def test_blocks_are_found_with_their_outputs():
-    page = "```python\nprint(1)\n```\n\n```text\n1\n```\n\n```py\nnot run\n```\n```python\nx = 2\n```\n"
+    printing = "```python\nprint(1)\n```\n\n```text\n1\n```\n\n"
+    page = f"{printing}```py\nnot run\n```\n```python\nx = 2\n```\n"
     first, second = blocks_of(page)
     assert (first.code, first.output) == ("print(1)\n", "1\n")
     assert (second.code, second.output, second.line) == ("x = 2\n", None, 12)

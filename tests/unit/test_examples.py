@@ -15,8 +15,10 @@ def test_consonants_agree_with_what_the_paper_says_of_its_tables():
     assert not (cm.label_counts % 4).any()
     voiced = set("bdgvðzʒmn")
     voicing = cm.merge_classes(
-        {"voiced": [c for c in cm.labels if c in voiced],
-         "voiceless": [c for c in cm.labels if c not in voiced]}
+        {
+            "voiced": [c for c in cm.labels if c in voiced],
+            "voiceless": [c for c in cm.labels if c not in voiced],
+        }
     )
     place = cm.merge_classes(
         {"front": list("pbfvm"), "middle": list("tdθsðzn"), "back": list("kgʃʒ")}

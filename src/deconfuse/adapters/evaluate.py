@@ -137,8 +137,7 @@ class Deconfuse:
 def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None) -> dict[str, Any]:
     if cm.is_sparse:
         raise InputError(
-            "A matrix must be small to be written as lists of rows, got"
-            f" {cm.n_classes:,} classes.",
+            f"A matrix must be small to be written as lists of rows, got {cm.n_classes:,} classes.",
             hint="use `deconfuse.ConfusionMatrix` itself, which keeps such counts sparse.",
         )
     normalized = cm.normalize(normalize, epsilon)

@@ -101,7 +101,5 @@ def _mlflow() -> Any:
     try:
         import mlflow
     except ImportError as error:
-        raise MissingExtraError.of(
-            "mlflow", extra="mlflow", feature="Logging to MLflow"
-        ) from error
+        raise MissingExtraError.of("mlflow", extra="mlflow", feature="Logging to MLflow") from error
     return mlflow

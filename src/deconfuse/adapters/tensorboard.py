@@ -74,7 +74,11 @@ def _table(normalized: Normalized) -> str:
 
 # Class names are text from data: whatever Markdown or HTML would take for markup is escaped.
 _MARKUP = {ord(c): f"\\{c}" for c in r"\`*_{}[]()#+-.!|~"} | {
-    ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("\n"): " ", ord("\r"): " ",
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+    ord("&"): "&amp;",
+    ord("\n"): " ",
+    ord("\r"): " ",
 }
 
 

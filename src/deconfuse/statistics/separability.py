@@ -81,7 +81,8 @@ def separability_score(
     :math:`\frac{1}{C} \sum_i \mathrm{bi}(M + \epsilon)_{ii}`. It stays the same when the test set
     has other class shares, and when predictions favour some classes by constant factors. Accuracy
     changes with both, balanced accuracy with the second. So do not read it as the share of right
-    answers, and do not use it to choose thresholds.
+    answers. Do not choose thresholds by it either: a class that is predicted only when it is
+    certain has a pure column, so the score can rise while most of that class is missed.
 
     Examples
     --------
