@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import slices
 
-from deconfuse import InputError
+from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments import Dataset, formats, load_dataset
 from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
 from deconfuse.experiments.config import DATASETS
@@ -160,6 +161,13 @@ def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert data_folder() == tmp_path / "named"
     monkeypatch.delenv(DATA_VARIABLE)
     assert data_folder().parts[-2:] == ("deconfuse", "data")
+
+
+def test_default_folder_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    with pytest.raises(MissingExtraError, match="The default data folder needs platformdirs"):
+        data_folder()
 
 
 @pytest.mark.parametrize(

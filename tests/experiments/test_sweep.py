@@ -17,7 +17,7 @@ import slices
 from making import make_record
 from tests.support import require
 
-from deconfuse import InputError
+from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.records import read_records, record_path, write_record
 from deconfuse.experiments.sweep import (
@@ -163,7 +163,9 @@ def test_killed_and_started_again_it_goes_on_where_it_was(data: Path, tmp_path: 
 
 
 def test_workers_end_when_the_sweep_is_killed(data: Path, tmp_path: Path) -> None:
-    psutil = pytest.importorskip("psutil")
+    require("psutil")
+    import psutil
+
     script = tmp_path / "sweep.py"
     script.write_text(KILLED.format(helpers=HELPERS, data=str(data)))
     sweep = subprocess.Popen([sys.executable, str(script)])
@@ -258,6 +260,24 @@ def test_leftovers_of_a_killed_sweep_go_when_they_are_old(data: Path) -> None:
         run_sweep([], places(data), executor_crew(pool, 1), run=slices.run_slice)
     assert not old.exists()
     assert new.exists()
+
+
+def test_missing_packages_are_named_with_what_to_install(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deconfuse.experiments import preparation
+    from deconfuse.experiments.catalogue import CATALOGUE
+    from deconfuse.experiments.sweep import run_one
+
+    for package in ("torch", "distributed", "pooch"):
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "deconfuse.experiments.training", raising=False)
+    with pytest.raises(MissingExtraError, match=r"needs torch(.|\n)*deconfuse\[experiments\]"):
+        run_one(PLAN[0], data, None)
+    with pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]"):
+        dask_crew("tcp://127.0.0.1:9")
+    with pytest.raises(MissingExtraError, match=r"needs pooch(.|\n)*deconfuse\[experiments\]"):
+        preparation.download(data, CATALOGUE["mnist"], lambda have, size: None)
 
 
 def test_no_workers() -> None:

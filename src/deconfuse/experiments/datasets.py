@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse.errors import InputError
+from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.experiments import formats
 from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
 
@@ -99,8 +99,12 @@ def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     named = os.environ.get(DATA_VARIABLE)
     if named:
         return Path(named).expanduser()
-    from platformdirs import user_cache_path
-
+    try:
+        from platformdirs import user_cache_path
+    except ImportError as error:
+        raise MissingExtraError.of(
+            "platformdirs", extra="experiments", feature="The default data folder"
+        ) from error
     return user_cache_path("deconfuse", appauthor=False) / "data"
 
 
