@@ -78,6 +78,29 @@ def test_report_on_two_files_compares_them(run, predictions, better, tmp_path):
     assert "<title>predictions and better</title>" in (tmp_path / "change.html").read_text()
 
 
+def test_report_lists_the_samples_behind_cells(run, predictions, tmp_path):
+    lines = predictions.read_text().splitlines()
+    rows = [f"{line},photo-{k}.jpg" for k, line in enumerate(lines[1:])]
+    (tmp_path / "named.csv").write_text("\n".join([f"{lines[0]},file", *rows]) + "\n")
+    assert run("report", "named.csv", "--id", "file").code == 0
+    with_ids = (tmp_path / "report.html").read_text()
+    assert "photo-0.jpg" in with_ids
+    assert run("report", "named.csv", "--no-samples").code == 0
+    without = (tmp_path / "report.html").read_text()
+    assert "photo-0.jpg" not in without
+    assert '"samples":null' in without
+    ran = run("report", "named.csv", "--image", "file")
+    assert ran.code == 2
+    assert "error: `images` must be readable pictures" in ran.err
+    assert (tmp_path / "report.html").read_text() == without
+
+
+def test_columns_that_were_found_are_said_once(run, predictions, tmp_path):
+    text = predictions.read_text().replace("label,prediction", "target,y_pred")
+    (tmp_path / "other.csv").write_text(text)
+    assert run("report", "other.csv").err.count("note: Read `label` from column 'target'") == 1
+
+
 def test_report_opens_the_page_when_asked(run, predictions, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(commands.typer, "launch", opened.append)
@@ -103,8 +126,25 @@ def test_compare_tells_what_changed(run, predictions, better):
     np.testing.assert_allclose(document["p_values"], expected.p_values)
 
 
+def test_two_models_in_one_table_are_compared_by_their_rows(run, predictions, better, tmp_path):
+    first, second = (path.read_text().splitlines() for path in (predictions, better))
+    rows = [f"{a},{b.split(',')[1]}" for a, b in zip(first[1:], second[1:], strict=True)]
+    (tmp_path / "both.csv").write_text("\n".join(["label,old,new", *rows]) + "\n")
+    ran = run("compare", "both.csv", "--prediction", "old", "--against", "new")
+    assert ran.code == 0
+    assert "paired samples" in ran.out
+    assert "600 samples, predicted twice" in ran.err
+    unpaired = run("compare", predictions, better)
+    assert "independent samples" in unpaired.out
+    wrong = run("compare", "both.csv", "--prediction", "old", "--against", "new", "--weight", "old")
+    assert wrong.code == 2
+    assert "error: `--against` compares two columns of predictions" in wrong.err
+
+
 def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
     for args, message in [
+        ((predictions,), "error: Two models are compared: give FILE_B, or a second column"),
+        ((predictions, hostile, "--against", "b"), "error: Two models are compared: give FILE_B"),
         ((predictions, predictions), "error: The two files must differ"),
         (("-", "-"), "error: Standard input can be read once, got - twice."),
         ((predictions, hostile), "error: Compared matrices must have the same classes"),

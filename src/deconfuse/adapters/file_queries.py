@@ -17,7 +17,14 @@ from deconfuse.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["PairQuery", "pair_query", "refuse_mixed_files"]
+__all__ = [
+    "Extra",
+    "PairQuery",
+    "pair_query",
+    "refuse_mixed_files",
+    "row_query",
+    "value_columns",
+]
 
 _Kind: TypeAlias = Literal["int", "str", "bool", "date"]
 
@@ -30,7 +37,18 @@ _KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
 )
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _NUMBER_LIST = re.compile(rf"({_NUMBER.pattern})\[\d*\]")
+# How Hugging Face datasets keep pictures in Parquet.
+_IMAGE_STRUCT = re.compile(r"STRUCT\(.*\"?bytes\"? BLOB\b")
 _FRACTION = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A further column to read: its name, what it is for, and what it holds."""
+
+    column: str
+    role: str
+    holds: Literal["text", "files", "classes"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +67,33 @@ def pair_query(
     Its result has the columns true_value, pred_value and rows; with weights weight_sum,
     weight_squares, weight_present and weight_lowest; with scores shortest and longest.
     """
+    selected = row_query(scans, columns, scores)
+    sums = ["count(*) AS rows"]
+    if scores is not None:
+        sums += ["min(len(s)) AS shortest", "max(len(s)) AS longest"]
+    if columns.weight is not None:
+        sums += [
+            "sum(w) AS weight_sum",
+            "sum(w * w) AS weight_squares",
+            "count(w) AS weight_present",
+            "min(w) AS weight_lowest",
+        ]
+    true, pred = value_columns(scans[0], columns)
+    sql = (
+        f"SELECT {true} AS true_value, {pred} AS pred_value, * EXCLUDE (t, p)"
+        f" FROM (SELECT t, p, {', '.join(sums)} FROM ({selected.sql}) GROUP BY t, p)"
+        f" LIMIT {MAX_PAIRS + 1}"
+    )
+    return PairQuery(sql, selected.parameters)
+
+
+def row_query(
+    scans: Sequence[Scan],
+    columns: ColumnChoice,
+    scores: ScoreColumns | None,
+    extras: Sequence[Extra] = (),
+) -> PairQuery:
+    """Return the query of all rows: t and p; where asked for w, s, and extras as e0, e1 and on."""
     parts: list[str] = []
     parameters: list[Any] = []
     for scan in scans:
@@ -59,31 +104,23 @@ def pair_query(
             select.append(f"{_score_list(scan, scores, parameters)} AS s")
         if columns.weight is not None:
             select.append(f"{_number(scan, columns.weight, 'weight', parameters)} AS w")
+        for k, extra in enumerate(extras):
+            select.append(f"{_content(scan, extra, parameters)} AS e{k}")
         parts.append(f"SELECT {', '.join(select)} FROM {scan.source}")
         parameters += scan.parameters
     rows = " UNION ALL ".join(parts)
-    sums = ["count(*) AS rows"]
     if scores is not None:
         # The first of the highest. NaN is the highest of all in DuckDB, so it is looked for.
         known = "len(s) > 0 AND list_count(s) = len(s) AND NOT list_contains(s, 'nan'::DOUBLE)"
         best = f"CASE WHEN {known} THEN list_position(s, list_max(s)) - 1 END"
         rows = f"SELECT *, {best} AS p FROM ({rows})"
-        sums += ["min(len(s)) AS shortest", "max(len(s)) AS longest"]
-    if columns.weight is not None:
-        sums += [
-            "sum(w) AS weight_sum",
-            "sum(w * w) AS weight_squares",
-            "count(w) AS weight_present",
-            "min(w) AS weight_lowest",
-        ]
-    true = _result(scans[0], columns.label, "t")
-    pred = "p" if columns.prediction is None else _result(scans[0], columns.prediction, "p")
-    sql = (
-        f"SELECT {true} AS true_value, {pred} AS pred_value, * EXCLUDE (t, p)"
-        f" FROM (SELECT t, p, {', '.join(sums)} FROM ({rows}) GROUP BY t, p)"
-        f" LIMIT {MAX_PAIRS + 1}"
-    )
-    return PairQuery(sql, parameters)
+    return PairQuery(rows, parameters)
+
+
+def value_columns(scan: Scan, columns: ColumnChoice, key: str = "p") -> tuple[str, str]:
+    """Return SQL for t and p (or the key named) in types that arrive in numpy without loss."""
+    true = _result(scan, columns.label, "t")
+    return true, key if columns.prediction is None else _result(scan, columns.prediction, key)
 
 
 def refuse_mixed_files(
@@ -185,6 +222,24 @@ def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
     if scan.typing == "text":
         column = f"trim({column})"
     return f"TRY_CAST({column} AS DOUBLE[])"
+
+
+def _content(scan: Scan, extra: Extra, parameters: list[Any]) -> str:
+    """Return SQL for a column as text, as bytes where it holds files, or as class names."""
+    if extra.holds == "classes":
+        return _key(scan, extra.column, extra.role, parameters)
+    column = scan.column(extra.column, extra.role)
+    if scan.typing == "json":
+        parameters.append(_pointer(extra.column))
+        return "json_extract_string(json, ?)"
+    if scan.typing == "text":
+        return column
+    found = scan.type_of(extra.column)
+    if extra.holds == "files" and found == "BLOB":
+        return column
+    if extra.holds == "files" and _IMAGE_STRUCT.match(found):
+        return f"struct_extract({column}, 'bytes')"
+    return f"CAST({column} AS VARCHAR)"
 
 
 def _pointer(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from deconfuse.adapters.column_names import ColumnChoice, choose_columns
 from deconfuse.adapters.file_errors import explain_failure
 from deconfuse.adapters.file_formats import DataFile, inspect_file
 from deconfuse.adapters.file_paths import Paths, expand_paths
-from deconfuse.adapters.file_queries import pair_query, refuse_mixed_files
+from deconfuse.adapters.file_queries import PairQuery, pair_query, refuse_mixed_files
 from deconfuse.adapters.file_scans import Scan, make_scans, zstd_head
 from deconfuse.adapters.matrix_files import load_matrix
 from deconfuse.adapters.pairs import (
@@ -39,7 +40,7 @@ from deconfuse.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["count_file"]
+__all__ = ["Predictions", "count_file", "open_predictions", "typed_pairs"]
 
 
 def count_file(
@@ -101,6 +102,42 @@ def count_file(
     array([[1, 0],
            [1, 1]])
     """
+    with open_predictions(
+        path, label=label, prediction=prediction, weight=weight, scores=scores
+    ) as opened:
+        if isinstance(opened, ConfusionMatrix):
+            return opened
+        asked, columns, scan = opened.scores, opened.columns, opened.scans[0]
+        result = opened.fetch(pair_query(opened.scans, columns, asked))
+    table = _read_pairs(result, scan, columns, asked)
+    if asked is None:
+        return build_matrix(table, columns)
+    classes = asked.class_list(_n_scores(result, asked), table.true)
+    return build_matrix(name_positions(table, classes), columns, classes=classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Files of predictions, open in DuckDB, with the columns that were asked for or found."""
+
+    connection: duckdb.DuckDBPyConnection
+    scans: list[Scan]
+    columns: ColumnChoice
+    scores: ScoreColumns | None
+
+    def fetch(self, query: PairQuery) -> dict[str, Any]:
+        """Run a query and return its columns as arrays."""
+        return self.connection.execute(query.sql, query.parameters).fetchnumpy()
+
+
+@contextmanager
+def open_predictions(
+    path: Paths, *, label: str, prediction: str, weight: str | None, scores: Scores | None
+) -> Iterator[Predictions | ConfusionMatrix]:
+    """Open files of predictions for queries; a saved matrix is given as it is.
+
+    Parameters and errors are those of `count_file`.
+    """
     files = expand_paths(path)
     with _connect() as connection:
         inspected = [
@@ -109,7 +146,8 @@ def count_file(
         if scores is None and len(inspected) == 1:
             saved = load_matrix(inspected[0], label=label, prediction=prediction)
             if saved is not None:
-                return saved
+                yield saved
+                return
         with _explained(inspected):
             scans = make_scans(connection, inspected, partitioned=files.partitioned)
             names = scans[0].columns
@@ -120,13 +158,7 @@ def count_file(
             for column in (columns.label, columns.prediction):
                 if column is not None:
                     refuse_mixed_files(connection, scans, column)
-            query = pair_query(scans, columns, asked)
-            result = connection.execute(query.sql, query.parameters).fetchnumpy()
-    table = _read_pairs(result, scans[0], columns, asked)
-    if asked is None:
-        return build_matrix(table, columns)
-    classes = asked.class_list(_n_scores(result, asked), table.true)
-    return build_matrix(name_positions(table, classes), columns, classes=classes)
+            yield Predictions(connection, scans, columns, asked)
 
 
 @contextmanager
@@ -198,7 +230,7 @@ def _read_pairs(
     refuse_missing(missing, total)
     if scores is not None:
         refuse_unknown_scores(unknown["pred_value"], total, scores)
-    true, pred = _typed(result["true_value"], result["pred_value"], scan, columns)
+    true, pred = typed_pairs(result["true_value"], result["pred_value"], scan, columns)
     weights = None
     if columns.weight is not None:
         weights = WeightSums(
@@ -220,7 +252,7 @@ def _n_scores(result: dict[str, Any], scores: ScoreColumns) -> int:
     return shortest
 
 
-def _typed(
+def typed_pairs(
     true: Any, pred: Any, scan: Scan, columns: ColumnChoice
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the values of the pairs with their types; positions of scores stay as they are."""

@@ -5,21 +5,32 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from deconfuse.cli import console
-from deconfuse.cli.findings import print_findings
-from deconfuse.cli.inputs import STANDARD, Columns, check_output, name_of, read_matrix
+from deconfuse.cli.findings import show_findings
+from deconfuse.cli.inputs import (
+    STANDARD,
+    Columns,
+    check_output,
+    name_files,
+    read_matrix,
+    read_models,
+    read_with_samples,
+)
 from deconfuse.cli.options import (
     EpsilonOption,
     FileArgument,
+    IdOption,
+    ImageOption,
     JsonOption,
     LabelOption,
     OpenOption,
     PageOption,
     PredictionOption,
+    SamplesOption,
     ScoresOption,
     TitleOption,
     WeightOption,
@@ -226,41 +237,71 @@ def report(
     prediction: PredictionOption = "prediction",
     weight: WeightOption = None,
     scores: ScoresOption = None,
+    id: IdOption = None,
+    image: ImageOption = None,
+    samples: SamplesOption = True,
 ) -> None:
     """Write a page to explore a confusion matrix, and say what was found.
 
-    The page is one file that needs no network.
+    The page is one file that needs no network. Made from predictions, it lists some samples behind
+    each cell.
 
     [bold]Examples[/bold]
 
       deconfuse report predictions.csv --open
+
+      deconfuse report predictions.csv --id name --image path
 
       deconfuse report before.parquet after.parquet -o change.html
 
       deconfuse report scores.csv --label y --scores cat,dog,bird --title "Pets, v3"
     """
     import deconfuse as dc
+    from deconfuse.adapters.file_samples import SampleColumns
 
-    check_output(output, file, *([file2] if file2 else []))
+    files = [file] if file2 is None else [file, file2]
+    check_output(output, *files)
+    names = name_files(files)
     columns = Columns(label, prediction, weight, scores)
-    matrices = _read_all([file, file2] if file2 else [file], columns)
-    subject: Any = matrices if file2 else next(iter(matrices.values()))
-    name = title or " and ".join(matrices)
+    rows = None
+    if samples:
+        first, rows = read_with_samples(file, columns, SampleColumns(id, image))
+    else:
+        first = read_matrix(file, columns)
+    second = None if file2 is None else read_matrix(file2, columns)
+    subject = first if second is None else dict(zip(names, (first, second), strict=True))
+    name = title or " and ".join(names)
     with console.working("Writing the page"):
-        page = dc.report(subject, output, title=name)
-        found = _found(matrices)
+        page = dc.report(subject, output, title=name, samples=rows)
+    with console.working("Summing up"):
+        found = dc.diagnose(first) if second is None else dc.compare(first, second)
     if json:
         console.print_json({"path": str(page), "title": name, **found.to_dict()})
-    elif file2:
-        console.out().print(found)
     else:
-        print_findings(console.out(), found.headline, found.findings)
+        show_findings(console.out(), found)
     leave_page(page, open_page=open_page)
 
 
 def compare(
-    file_a: Annotated[str, typer.Argument(metavar="FILE_A", show_default=False)],
-    file_b: Annotated[str, typer.Argument(metavar="FILE_B", show_default=False)],
+    file_a: Annotated[
+        str,
+        typer.Argument(metavar="FILE_A", help="As FILE of the other commands.", show_default=False),
+    ],
+    file_b: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE_B]", help="The other model, or the other dataset.", show_default=False
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="Column of the other model's predictions, where FILE_A has both. The comparison"
+            " then uses that the samples are the same.",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: EpsilonOption = None,
     json: JsonOption = False,
     label: LabelOption = "label",
@@ -274,37 +315,32 @@ def compare(
 
       deconfuse compare before.csv after.csv
 
+      deconfuse compare both.csv --prediction old_model --against new_model
+
       deconfuse compare monday.parquet tuesday.parquet --json
     """
     import deconfuse as dc
 
-    first, second = _read_all([file_a, file_b], Columns(label, prediction, weight, scores)).values()
+    if (file_b is None) == (against is None):
+        raise InputError(
+            "Two models are compared: give FILE_B, or a second column with `--against`.",
+            hint="`deconfuse compare --help` has examples.",
+        )
+    columns = Columns(label, prediction, weight, scores)
+    paired = None
+    if file_b is not None:
+        name_files([file_a, file_b])
+        first, second = read_matrix(file_a, columns), read_matrix(file_b, columns)
+    else:
+        models = read_models(file_a, columns, str(against))
+        first, second = models.matrices()
+        paired = (models.y_true, models.first, models.second)
     with console.working("Comparing"):
-        found = dc.compare(first, second, epsilon=epsilon)
+        found = dc.compare(first, second, paired=paired, epsilon=epsilon)
     if json:
         console.print_json(found.to_dict())
     else:
         console.out().print(found)
-
-
-def _read_all(files: list[str], columns: Columns) -> dict[str, Any]:
-    """Count each file; name the matrices by their files, or in full where these are the same."""
-    if files.count(STANDARD) > 1:
-        raise InputError("Standard input can be read once, got - twice.")
-    names = [Path(name_of(file)).stem for file in files]
-    if len(set(names)) < len(names):
-        names = [name_of(file) for file in files]
-    if len(set(names)) < len(names):
-        raise InputError(f"The two files must differ, got {files[0]!r} twice.")
-    return {name: read_matrix(file, columns) for name, file in zip(names, files, strict=True)}
-
-
-def _found(matrices: dict[str, Any]) -> Any:
-    import deconfuse as dc
-
-    if len(matrices) == 2:
-        return dc.compare(*matrices.values())
-    return dc.diagnose(*matrices.values())
 
 
 def leave_page(page: Path, *, open_page: bool) -> None:

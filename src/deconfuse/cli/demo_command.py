@@ -77,7 +77,7 @@ def demo(
 def _tell(data: Demo, found: Diagnosis) -> None:
     from rich.text import Text
 
-    from deconfuse.cli.findings import print_findings
+    from deconfuse.cli.findings import show_findings
     from deconfuse.cli.matrices import print_matrix
 
     out = console.out()
@@ -103,7 +103,7 @@ def _tell(data: Demo, found: Diagnosis) -> None:
         f"Most alike: {alike.first} and {alike.second}, though by counts this pair has rank"
         f" {alike.raw_rank}.\n"
     )
-    print_findings(out, found.headline, found.findings)
+    show_findings(out, found)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
         Text("\nIs it true? ", style="bold")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,9 +10,10 @@ from rich.text import Text
 from deconfuse._text import printable
 
 if TYPE_CHECKING:
-    from deconfuse.statistics.findings import Finding
+    from deconfuse.statistics.comparison import Comparison
+    from deconfuse.statistics.diagnosis import Diagnosis
 
-__all__ = ["print_findings"]
+__all__ = ["show_findings"]
 
 _MOST_OF_A_KIND = 3
 _COLOURS = {
@@ -25,9 +25,15 @@ _COLOURS = {
 }
 
 
-def print_findings(console: Console, headline: str, findings: Sequence[Finding]) -> None:
-    """Print the headline and the first sentences of each kind; the page has all, with advice."""
-    console.print(Text(printable(headline), style="bold"))
+def show_findings(console: Console, found: Diagnosis | Comparison) -> None:
+    """Print a diagnosis in short, the page has it all with advice; a comparison is short."""
+    from deconfuse.statistics.diagnosis import Diagnosis
+
+    if not isinstance(found, Diagnosis):
+        console.print(found)
+        return
+    findings = found.findings
+    console.print(Text(printable(found.headline), style="bold"))
     for kind in dict.fromkeys(finding.kind for finding in findings):
         of_kind = [finding for finding in findings if finding.kind == kind]
         for finding in of_kind[:_MOST_OF_A_KIND]:

@@ -1,10 +1,11 @@
-"""What a person names on the command line, as confusion matrices."""
+"""What a person names on the command line, as confusion matrices and samples."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,12 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deconfuse.cli.console import say, working
-from deconfuse.errors import InputError
+from deconfuse.errors import ColumnChoiceWarning, InputError
 
 if TYPE_CHECKING:
+    from deconfuse.adapters.file_models import TwoModels
+    from deconfuse.adapters.file_samples import SampleColumns
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.samples import Samples
 
-__all__ = ["Columns", "check_output", "local_file", "name_of", "read_matrix"]
+__all__ = [
+    "STANDARD",
+    "Columns",
+    "check_output",
+    "name_files",
+    "read_matrix",
+    "read_models",
+    "read_with_samples",
+]
 
 STANDARD = "-"
 
@@ -41,9 +53,51 @@ class Columns:
 
 def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
     """Count a file, a folder, a pattern or standard input, and say how much was read."""
+    with _local_file(source) as path:
+        return _count(source, path, columns)
+
+
+def read_with_samples(
+    source: str, columns: Columns, shown: SampleColumns
+) -> tuple[ConfusionMatrix, Samples | None]:
+    """Count an input, and take some rows of every cell; a saved matrix has none."""
+    from deconfuse.adapters.file_samples import read_samples
+
+    with _local_file(source) as path:
+        cm = _count(source, path, columns)
+        with working("Looking up samples"), warnings.catch_warnings():
+            # What columns were found was said when they were counted.
+            warnings.simplefilter("ignore", ColumnChoiceWarning)
+            samples = read_samples(
+                path,
+                label=columns.label,
+                prediction=columns.prediction,
+                scores=columns.score_columns,
+                shown=shown,
+            )
+    return cm, samples
+
+
+def read_models(source: str, columns: Columns, against: str) -> TwoModels:
+    """Read the predictions of two models on the rows of one table."""
+    from deconfuse.adapters.file_models import read_two_models
+
+    if columns.weight is not None or columns.scores is not None:
+        raise InputError(
+            "`--against` compares two columns of predictions, without weights, scores."
+        )
+    with working(f"Reading {_called(source)}"), _local_file(source) as path:
+        models = read_two_models(
+            path, label=columns.label, first=columns.prediction, second=against
+        )
+    say(f"{_called(source)}: {len(models.y_true):,} samples, predicted twice")
+    return models
+
+
+def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:
     from deconfuse.confusion import ConfusionMatrix
 
-    with working(f"Counting {name_of(source)}"), local_file(source) as path:
+    with working(f"Counting {_called(source)}"):
         cm = ConfusionMatrix.from_file(
             path,
             label=columns.label,
@@ -52,12 +106,12 @@ def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
             scores=columns.score_columns,
         )
     weighted = ", weighted" if cm.is_weighted else ""
-    say(f"{name_of(source)}: {cm.total:,.12g} samples of {cm.n_classes:,} classes{weighted}")
+    say(f"{_called(source)}: {cm.total:,.12g} samples of {cm.n_classes:,} classes{weighted}")
     return cm
 
 
 @contextmanager
-def local_file(source: str) -> Iterator[str]:
+def _local_file(source: str) -> Iterator[str]:
     """Give a path for what was named; standard input becomes a file as long as it is needed.
 
     Counting may read its input more than once, and tells its format by the first bytes.
@@ -77,9 +131,21 @@ def local_file(source: str) -> Iterator[str]:
             raise InputError(message.replace(str(path), "-"), hint=error.hint) from error
 
 
-def name_of(source: str) -> str:
-    """Return what to call an input in a sentence."""
+def _called(source: str) -> str:
     return "standard input" if source == STANDARD else source
+
+
+def name_files(files: list[str]) -> list[str]:
+    """Return a name for each input: that of its file, or the whole path where these are equal."""
+    if files.count(STANDARD) > 1:
+        raise InputError("Standard input can be read once, got - twice.")
+    if len(set(files)) < len(files):
+        raise InputError(
+            f"The two files must differ, got {files[0]!r} twice.",
+            hint="two models in one table are compared with `deconfuse compare FILE --against`.",
+        )
+    names = [Path(_called(file)).stem for file in files]
+    return names if len(set(names)) == len(names) else [_called(file) for file in files]
 
 
 def check_output(output: Path | None, *sources: str) -> None:

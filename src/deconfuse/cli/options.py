@@ -10,11 +10,14 @@ import typer
 __all__ = [
     "EpsilonOption",
     "FileArgument",
+    "IdOption",
+    "ImageOption",
     "JsonOption",
     "LabelOption",
     "OpenOption",
     "PageOption",
     "PredictionOption",
+    "SamplesOption",
     "ScoresOption",
     "TitleOption",
     "WeightOption",
@@ -74,6 +77,27 @@ EpsilonOption = Annotated[
         " 0.",
         show_default=False,
     ),
+]
+IdOption = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        help="Column that names a sample. Default: its row number, from 0.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+ImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--image",
+        help="Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+SamplesOption = Annotated[
+    bool, typer.Option("--samples/--no-samples", help="List the samples behind each cell.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
