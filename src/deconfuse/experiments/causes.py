@@ -14,7 +14,7 @@ from deconfuse.experiments.analysis import METHODS, Sample, normalizations
 from deconfuse.experiments.records import WEIGHTINGS, Record
 from deconfuse.experiments.text import dataset_title, markdown_table, mean_and_interval
 
-__all__ = ["Case", "find_cases", "geometry_section", "section"]
+__all__ = ["Case", "find_cases", "geometry_section", "heterogeneity_section", "section"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +113,47 @@ def section(records: Sequence[Record]) -> str:
             "not best.",
         ]
     )
+
+
+def heterogeneity_section(records: Sequence[Record]) -> str:
+    """Return the text on how uneven the sets of each level really are."""
+    runs = [record for record in records if not record.config.is_balanced]
+    if not runs:
+        return ""
+    groups: dict[tuple[str, str, float], list[Record]] = {}
+    for record in runs:
+        config = record.config
+        key = (config.dataset, config.sampling, config.alpha or 0.0)
+        groups.setdefault(key, []).append(record)
+    alphas = sorted({alpha for _, _, alpha in groups}, reverse=True)
+    rows = []
+    for dataset, sampling in dict.fromkeys(key[:2] for key in groups):
+        cells = []
+        for alpha in alphas:
+            mine = groups.get((dataset, sampling, alpha))
+            cells.append("–" if mine is None else _unevenness(mine))
+        rows.append([dataset_title(dataset), sampling, *cells])
+    head = ["dataset", "reading", *(f"α = {alpha:g}" for alpha in alphas)]
+    return "\n\n".join(
+        [
+            "## How uneven the levels are",
+            "Three numbers of the training sets, means over seeds: how many classes count (the "
+            "exponential of the entropy of the class shares); the largest class over the smallest; "
+            "how many classes are near the floor, below a quarter of the largest. A fifth of each "
+            "class is always kept, so no ratio passes 5 by much: from α = 1 down, levels differ in "
+            "how many classes sit at the floor together rather than in how far apart they are.",
+            markdown_table(head, rows),
+        ]
+    )
+
+
+def _unevenness(records: Sequence[Record]) -> str:
+    sizes = np.array([record.train_sizes for record in records], dtype=float)
+    shares = sizes / sizes.sum(axis=1, keepdims=True)
+    count = np.exp(-(shares * np.log(shares)).sum(axis=1)).mean()
+    ratio = (sizes.max(axis=1) / sizes.min(axis=1)).mean()
+    floored = (sizes < sizes.max(axis=1, keepdims=True) / 4).sum(axis=1).mean()
+    return f"{count:.1f}; {ratio:.1f}; {floored:.1f}"
 
 
 def geometry_section(records: Sequence[Record]) -> str:

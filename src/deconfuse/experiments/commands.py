@@ -25,7 +25,7 @@ from deconfuse.experiments import preparation
 from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
 from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig
 from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
-from deconfuse.experiments.records import Record
+from deconfuse.experiments.records import Record, record_path
 
 __all__ = ["app", "data_app", "main", "reproduce"]
 
@@ -129,7 +129,8 @@ def reproduce(
         int | None, typer.Option(help="1 or 2. Default: both. 2 needs no balanced models.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes, each with its share of threads. Default: 1.")
+        int | None,
+        typer.Option(help="Processes, each with its share of threads. Default: all cores."),
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of each process.")] = None,
     dask: Annotated[
@@ -175,7 +176,7 @@ def reproduce(
         configs = _plan(dataset, alpha, seeds, experiment, sampling)
         _sweep(configs, results, folder, (workers, threads, dask), keep_arrays)
     written = write_results(results, results / "records", folder / "cache")
-    _print_verdicts(results)
+    _print_verdicts(results, experiment)
     _out.print(f"Wrote {len(written)} files; read {results / 'REPRODUCTION.md'}.")
 
 
@@ -222,7 +223,9 @@ def _sweep(
     if address is not None and workers is not None:
         raise InputError("Only one of `--workers` and `--dask` can be given, got both.")
     places = Places(results / "records", data, data / "cache" if keep_arrays else None)
-    open_crew = dask_crew(address) if address else local_crew(workers or 1, threads)
+    open_crew = (
+        dask_crew(address) if address else local_crew(workers or os.cpu_count() or 1, threads)
+    )
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -231,15 +234,18 @@ def _sweep(
         TextColumn("left:"),
         TimeRemainingColumn(elapsed_when_finished=False),
         console=_out,
+        # A run may take half an hour; the speed must be taken over many.
+        speed_estimate_period=24 * 3600,
     ) as bar:
-        total = sum(expected_cost(config) for config in configs)
-        task = bar.add_task("Training", total=total, runs=f"0/{len(configs)}")
+        # What is there already took no time now, so it must not count towards the speed.
+        left = {c: expected_cost(c) for c in configs if not record_path(places.records, c).exists()}
+        task = bar.add_task("Training", total=sum(left.values()), runs=f"0/{len(configs)}")
         done: list[RunConfig] = []
 
         def on_done(config: RunConfig, record: Record) -> None:
             done.append(config)
-            bar.update(task, advance=expected_cost(config), runs=f"{len(done)}/{len(configs)}")
-            if not _out.is_terminal:
+            bar.update(task, advance=left.get(config, 0.0), runs=f"{len(done)}/{len(configs)}")
+            if config in left and not _out.is_terminal:
                 _out.print(
                     f"{len(done)}/{len(configs)} {config.title}: balanced accuracy "
                     f"{100 * record.balanced_accuracy:.1f} % after {record.epochs} epochs"
@@ -248,7 +254,7 @@ def _sweep(
         run_sweep(configs, places, open_crew, on_done=on_done)
 
 
-def _print_verdicts(results: Path) -> None:
+def _print_verdicts(results: Path, experiment: int | None) -> None:
     from deconfuse.experiments.analysis import score_records
     from deconfuse.experiments.claims import paper_claims
     from deconfuse.experiments.records import read_records
@@ -256,7 +262,8 @@ def _print_verdicts(results: Path) -> None:
 
     table = Table("claim of the paper", "verdict", show_lines=True)
     for claim in paper_claims(score_records(read_records(results / "records")), dataset_title):
-        table.add_row(claim.title, claim.verdict)
+        if experiment in (None, claim.experiment):
+            table.add_row(claim.title, claim.verdict)
     _out.print(table)
 
 

@@ -131,7 +131,7 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
     return _load(name, data_folder(folder).absolute())
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _load(name: str, folder: Path) -> Dataset:
     spec = dataset_spec(name)
     for release in spec.releases:

@@ -71,11 +71,14 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
     if cache is not None and (arrays := read_arrays(cache, _SHOWN)) is not None:
         figures["clusters.png"] = draw_clusters(arrays)
     claims = paper_claims(scores, dataset_title)
-    past = extensions.sections(records, scores)
+    rest = [
+        causes.section(records),
+        causes.heterogeneity_section(records),
+        causes.geometry_section(records),
+        *extensions.sections(records, scores),
+    ]
     shown = [name for name in _CAPTIONS if name in figures or (folder / "figures" / name).exists()]
-    text = _write_text(
-        records, claims, shown, [causes.section(records), causes.geometry_section(records), *past]
-    )
+    text = _write_text(records, claims, shown, rest)
     written = []
     for name in ("tables", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
