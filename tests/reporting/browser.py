@@ -1,4 +1,4 @@
-"""A real browser for the tests: Chromium, driven by Playwright, that must stay silent and offline."""
+"""A real browser for the tests: Chromium, by Playwright, that must stay silent and offline."""
 
 from __future__ import annotations
 

@@ -175,8 +175,9 @@ def test_a_knot_of_the_tree_collapses_its_branch(open_page: Open) -> None:
         const { layout, tree, view } = views[0].scene;
         const box = views[0].canvas.getBoundingClientRect();
         const node = tree.find((line) => %s);
-        return [box.x + layout.x + layout.side + 5 + (layout.tree - 10) * Math.sqrt(node.height),
-          box.y + layout.y + (node.at - view.y) * layout.side / view.span, branches.get(node.id).members.length];
+        return [box.x + layout.x + layout.side + 5 + (layout.tree - 10) * node.height,
+          box.y + layout.y + (node.at - view.y) * layout.side / view.span,
+          branches.get(node.id).members.length];
     """
     x, y, members = reader.ask(knot % "line.children.every((child) => child.height === 0)")
     reader.page.mouse.click(x, y)
@@ -403,7 +404,8 @@ def test_keyboard_alone_reaches_everything(open_page: Open) -> None:
             reader.ask(
                 """const at = root.activeElement; if (!at) return '';
                 const style = getComputedStyle(at);
-                return (at.dataset.method || at.dataset.control || at.dataset.export || at.className || at.tagName)
+                const { method, control, export: format } = at.dataset;
+                return (method || control || format || at.className || at.tagName)
                   + (style.outlineStyle === 'none' ? ' unseen' : '');"""
             )
         )

@@ -182,7 +182,7 @@ def test_counts_take_integer_formats():
     assert display.text_[0, 0].get_text() == f"{display.confusion_matrix[0, 0]:,d}"
 
 
-@pytest.mark.parametrize("n_classes", [2, 10, 30, 60, 100, 150])
+@pytest.mark.parametrize("n_classes", [2, 10, 30, 100])
 @pytest.mark.parametrize("normalize", [None, "bi"])
 def test_numbers_and_names_fit_their_cells(n_classes, normalize):
     names = [f"species number {k}" for k in range(n_classes)]

@@ -23,6 +23,7 @@ __all__ = ["geometry_payload"]
 # Four dense matrices of this many classes take two megabytes in the page.
 _MATRIX_CLASSES = 300
 _MAX_POINTS = 6_000
+_COMPONENTS = 10
 _SHARE = 65_535
 
 
@@ -34,7 +35,14 @@ def geometry_payload(
     matrices: dict[str, EncodedArray] = {}
     agreement: dict[str, dict[str, float]] = {}
     if not shown.bucket and cm.n_classes <= _MATRIX_CLASSES:
-        found = geometric_confusions(points, samples.y_true, samples.y_pred, labels=cm.labels)
+        found = geometric_confusions(
+            points,
+            samples.y_true,
+            samples.y_pred,
+            labels=cm.labels,
+            # Narrow embeddings need no warning here: the page shows what there is.
+            n_components=min(_COMPONENTS, points.shape[1]),
+        )
         for weighting, gcm in found.items():
             dense = gcm.matrix if isinstance(gcm.matrix, np.ndarray) else gcm.matrix.toarray()
             # Volumes depend on the unit of the embeddings; shown is the share of them, with the

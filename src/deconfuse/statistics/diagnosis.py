@@ -160,6 +160,11 @@ class Diagnosis:
 
         return to_html(self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from deconfuse.reporting.display import mimebundle
+
+        return mimebundle(self, self._repr_html_())
+
 
 def diagnose(
     cm: ConfusionMatrix | Any,

@@ -98,7 +98,12 @@ export function ideaPicture(theme) {
  */
 export function legendOf(pane, theme, ticks, place) {
   const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"]);
-  const said = { diagonal: "diagonal", off: "off the diagonal", less: "less than before", more: "more than before" };
+  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${pane.names[1]}`, more: `more in ${pane.names[1]}` };
+  const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h("span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
+  const marks = h("div", { class: "scale marks soft" },
+    pane.kind === "value" && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
+    pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
+    h("span", {}, swatch("", "·"), "nothing counted"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const table = ramp(theme, name);
@@ -117,5 +122,5 @@ export function legendOf(pane, theme, ticks, place) {
     }
     const over = scale.max > scale.high * 1.0001 && `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
     return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip, over && h("span", { class: "soft over" }, over));
-  }));
+  }), marks);
 }

@@ -1,5 +1,7 @@
 // Building elements. Text from data only ever becomes text nodes.
 
+import { shownName } from "./format.js";
+
 /** @typedef {Node|string|number|null|undefined|false} Child */
 
 /**
@@ -36,7 +38,7 @@ export function s(tag, props = {}, ...children) {
 
 /** A class name as text that keeps its own direction. @param {string} name */
 export function nameText(name) {
-  return h("bdi", { class: "name", title: name.length > 28 ? name : undefined }, name);
+  return h("bdi", { class: "name", title: name.length > 28 ? name : undefined }, shownName(name));
 }
 
 /**

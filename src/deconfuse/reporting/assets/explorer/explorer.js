@@ -5,7 +5,7 @@ import { place, ticksOf } from "./color.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
-import { count, plural, short } from "./format.js";
+import { count, isolate, plural, short } from "./format.js";
 import { branchesOf, cutTree } from "./groups.js";
 import { inspectorContent } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
@@ -25,7 +25,7 @@ import { helpDialog, toolbar } from "./toolbar.js";
 import { centreOn, clampView, panBy, reveal, whole, zoomAt } from "./viewport.js";
 
 const MANY = 60;
-const BLOCK = 32;
+const BLOCK = 24;
 const SHEET = { width: 530, height: 500 };
 let made = 0;
 
@@ -108,14 +108,14 @@ export class Explorer {
     });
     this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
     this.legends = [h("div", { class: "legends" }), h("div", { class: "legends" })];
-    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, this.legends[k]));
+    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, h("div", { class: "foot" }, this.legends[k])));
     this.minimap = new Minimap((x, y) => this.#jump(x, y));
+    this.figures[0].lastChild.append(h("div", { class: "overview" }, this.bar.fit, this.minimap.canvas));
     this.tip = h("div", { class: "tip", hidden: true });
     this.live = h("p", { class: "hidden", "aria-live": "polite" });
     this.tableBox = h("div", { class: "hidden" });
     this.stagePanes = h("div", { class: "panes" }, ...this.figures);
-    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes,
-      this.overview = h("div", { class: "overview" }, this.minimap.canvas, this.bar.fit), this.tip, this.live, this.tableBox);
+    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes, this.tip, this.live, this.tableBox);
     this.inspector = h("aside", { class: "inspector", "aria-label": "inspector" });
     this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) => this.#follow(finding)));
     this.help = helpDialog(study, () => this.views[0].canvas.focus());
@@ -126,10 +126,11 @@ export class Explorer {
 
   #header() {
     const { study } = this;
-    const sizes = study.models.map((/** @type {any} */ m) => `${count(m.total)}${study.models.length > 1 ? ` in ${m.name}` : ""}`).join(", ");
+    const [first, second] = study.models;
+    const sizes = second ? `${count(first.total)} samples in ${isolate(first.name)}, ${count(second.total)} in ${isolate(second.name)}` : plural(first.total, "sample");
     const classes = study.bucket ? `${count(study.n - 1)} of ${count(study.n - 1 + study.bucket.n_classes)} classes` : plural(study.n, "class");
     return h("header", {},
-      h("div", { class: "identity" }, h("h1", {}, nameText(study.title)), h("p", { class: "soft" }, `${classes} · ${sizes} samples`), h("p", { class: "soft" }, "true on rows, predicted on columns")),
+      h("div", { class: "identity" }, h("h1", {}, nameText(study.title)), h("p", { class: "soft" }, `${classes} · ${sizes}`), h("p", { class: "soft" }, "true on rows, predicted on columns")),
       h("p", { class: "headline" }, study.headline), h("div", { class: "corner" }, this.search.element, this.bar.corner));
   }
 
@@ -261,7 +262,7 @@ export class Explorer {
   // The whole matrix with its legend should be seen without scrolling, where the window allows.
   #roomBelow() {
     const top = this.stagePanes.getBoundingClientRect().top + window.scrollY;
-    return window.innerHeight - top - 96;
+    return window.innerHeight - top - 136;
   }
 
   /** @param {import("./panes.js").Pane} pane @param {any} unitSelection */

@@ -84,10 +84,15 @@ export function times(factor) {
   return Number.isNaN(factor) ? NOTHING : `×${short(factor, factor >= 9.95 ? 3 : 2)}`;
 }
 
-/** @param {number} value */
-export function signed(value) {
+/** @param {number} value @param {number} digits */
+export function signed(value, digits = 3) {
   if (Number.isNaN(value)) return NOTHING;
-  return value > 0 ? `+${short(value)}` : short(value);
+  return (value > 0 ? "+" : "") + short(value, digits);
+}
+
+/** A class name as it is shown: one without a letter still needs something to point at. @param {string} name */
+export function shownName(name) {
+  return name.trim() === "" ? "(no name)" : name;
 }
 
 /**

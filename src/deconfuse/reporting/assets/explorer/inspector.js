@@ -41,7 +41,7 @@ function introduction({ theme, study }) {
     h("h2", {}, "How to read this"),
     h("p", {}, "Counts mix three things: how alike two classes are, how often a class occurs, and how often the model says it."),
     ideaPicture(theme),
-    h("p", {}, h("b", {}, "bi-normalized"), " divides the last two out: every row and every column then sums to 1. What stays dark off the diagonal is a pair that looks alike."),
+    h("p", {}, h("b", {}, "bi-normalized"), " divides the last two out: every row and every column then sums to 1. What still stands out off the diagonal is a pair that looks alike."),
     twoModels && h("p", {}, `Green cells are more in ${isolate(study.models[1].name)}, purple less than in ${isolate(study.models[0].name)}; pale ones may be chance.`),
     h("p", { class: "soft" }, "Hatched: rests on few samples or on epsilon. A dot: nothing counted. Crossed out: the class has no samples."),
     h("p", { class: "soft" }, "Click a cell, a row or a column. Press ", h("kbd", {}, "?"), " for the keys."),

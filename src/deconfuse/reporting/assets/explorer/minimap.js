@@ -5,7 +5,7 @@ import { paintMinimap } from "./paint-around.js";
 import { rasterize } from "./raster.js";
 import { whole } from "./viewport.js";
 
-const SIDE = 104;
+const SIDE = 84;
 
 /** A small canvas that also moves the view. */
 export class Minimap {

@@ -58,7 +58,7 @@ export function paintTree(g, scene) {
   if (layout.tree === 0) return;
   const x0 = layout.x + layout.side + 5;
   const reach = layout.tree - 10;
-  const x = (/** @type {number} */ height) => x0 + reach * Math.sqrt(height);
+  const x = (/** @type {number} */ height) => x0 + reach * height;
   g.save();
   g.beginPath();
   g.rect(x0 - 4, layout.y, layout.tree, layout.side);
@@ -71,6 +71,8 @@ export function paintTree(g, scene) {
     const at = x(node.height);
     // Joins closer than a pixel or two would only grey the margin.
     if (node.children.length > 0 && Math.abs(node.children[0].at - node.children[1].at) * size < 2.5) continue;
+    // Joins of classes out of sight would pass as lines from nowhere to nowhere.
+    if (!node.children.some((child) => child.at > scene.view.y && child.at < scene.view.y + scene.view.span)) continue;
     for (const child of node.children) {
       const y = top(scene, child.at);
       g.moveTo(x(child.height), y);
@@ -103,7 +105,7 @@ export function knotAt(scene, px, py) {
   let best = null;
   let nearest = 10;
   for (const node of tree) {
-    const x = layout.x + layout.side + 5 + (layout.tree - 10) * Math.sqrt(node.height);
+    const x = layout.x + layout.side + 5 + (layout.tree - 10) * node.height;
     const distance = Math.hypot(px - x, py - top(scene, node.at));
     if (distance < nearest) {
       nearest = distance;

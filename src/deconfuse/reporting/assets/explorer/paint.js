@@ -1,7 +1,7 @@
 // Drawing one matrix on a canvas: cells, numbers, hatches, labels, margin bars, tree, selection.
 
 import { TRUST, trustOf } from "./explain.js";
-import { brief, cut } from "./format.js";
+import { brief, cut, shownName } from "./format.js";
 import { seen } from "./layout.js";
 import { isUnseen } from "./raster.js";
 import { cellText } from "./svg.js";
@@ -139,17 +139,19 @@ function paintDetail(g, scene, i, j, x, y, size) {
   }
   if (size < 29) return;
   g.fillStyle = color;
+  g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
   const two = size >= 42 && pane.method !== "counts" && pane.kind === "value";
   const main = pane.method === "counts" && size < 52 ? brief(value) : cellText(pane, value);
   g.font = `${i === j ? 600 : 400} ${size >= 42 ? 12 : 10.5}px ${FONT}`;
-  if (g.measureText(main).width > size - 2) return;
-  g.fillText(main, x + size / 2, y + size / 2 - (two ? 6 : 0));
-  if (two) {
+  if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} 10px ${FONT}`;
+  const fits = g.measureText(main).width <= size - 2;
+  if (fits) g.fillText(main, x + size / 2, y + size / 2 - (two ? 6 : 0));
+  if (fits && two) {
     g.globalAlpha = 0.72;
     g.font = `400 10px ${FONT}`;
     g.fillText(brief(pane.counts[at]), x + size / 2, y + size / 2 + 9);
-    g.globalAlpha = 1;
   }
+  g.globalAlpha = 1;
 }
 
 /**
@@ -251,7 +253,7 @@ function erase(g, color, x, y, w, h) {
 
 /** Cut a name to a width. @param {CanvasRenderingContext2D} g @param {string} name @param {number} width */
 export function fit(g, name, width) {
-  const plain = name.replace(/\s+/g, " ");
+  const plain = shownName(name).replace(/\s+/g, " ");
   if (plain.length < 400 && g.measureText(plain).width <= width) return plain;
   let low = 1;
   let high = Math.min(200, [...plain].length);

@@ -43,6 +43,7 @@ export function frameOf(study, branches, state, before) {
  * @property {"value"|"difference"} kind
  * @property {string} method
  * @property {string} name of the method, and of the model when there are two
+ * @property {string[]} names of the models
  * @property {string} sums what rows and columns add up to
  * @property {ArrayLike<number>} values by unit, row by row
  * @property {ArrayLike<number>} counts
@@ -144,6 +145,7 @@ export function paneOf(study, frame, spec) {
   const two = study.models.length > 1 ? ` · ${model.name}` : "";
   const common = {
     method,
+    names: study.models.map((/** @type {any} */ m) => m.name),
     counts,
     rows: shares(found.rows),
     cols: shares(found.cols),

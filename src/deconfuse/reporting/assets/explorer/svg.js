@@ -14,7 +14,7 @@ export function escapeXml(text) {
 
 /** @param {import("./panes.js").Pane} pane @param {number} value */
 export function cellText(pane, value) {
-  if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(value);
+  if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(value, Math.abs(value) < 0.01 ? 1 : 2);
   return pane.method === "counts" ? count(value) : short(value, Math.abs(value) < 0.01 ? 1 : 2);
 }
 
@@ -101,7 +101,7 @@ function legends(pane, tables, x, y) {
   kinds.forEach((name, k) => {
     const x0 = x + k * 190;
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
-    const said = { diagonal: "diagonal", off: "off the diagonal", less: "less", more: "more" }[name];
+    const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${escapeXml(pane.names[1] ?? "")}`, more: `more in ${escapeXml(pane.names[1] ?? "")}` }[name];
     out.push(`<text x="${x0}" y="${y}" fill="#555">${said}</text>`);
     for (let s = 0; s < 32; s++) {
       out.push(`<rect x="${x0 + s * 5}" y="${y + 6}" width="5.3" height="9" fill="${colorAt(tables[name], s / 31)}"/>`);

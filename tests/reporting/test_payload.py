@@ -1,0 +1,176 @@
+"""The payload: what a page carries is what Python computed, complete and in one version."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deconfuse as dc
+from deconfuse.reporting import payload as schema
+from deconfuse.reporting.bundle import asset, bundle
+from deconfuse.reporting.payload import EncodedArray, encode, to_json
+from deconfuse.reporting.render import to_html, to_latex, to_markdown
+from deconfuse.reporting.summary import summarize
+from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions
+
+
+@pytest.fixture(scope="module")
+def clothes() -> dc.ConfusionMatrix:
+    return matrix(10, 8_000, names=CLOTHES)
+
+
+@given(
+    st.lists(st.floats(width=32) | st.integers(0, 65_535).map(float), max_size=20),
+)
+def test_arrays_come_back_as_they_went(values: list[float]) -> None:
+    np.testing.assert_array_equal(encode(values, "f8").decode(), np.array(values, dtype=float))
+
+
+def test_the_browser_reads_the_version_that_python_writes() -> None:
+    said = re.search(r"SCHEMA_VERSION = (\d+);", asset("explorer/model.js"))
+    assert said is not None
+    assert int(said[1]) == schema.SCHEMA_VERSION
+
+
+# A change here changes what old pages and new explorers say to each other: raise the version.
+KEYS = {
+    "ReportPayload": (
+        "schema_version generator title headline labels limits models findings similarity_order "
+        "linkage bucket directory samples geometry comparison"
+    ),
+    "ModelPayload": (
+        "name total weighted cells counts scalings intervals attribution classes bucket_values"
+    ),
+    "ScalingPayload": "epsilon left right status residual",
+    "IntervalPayload": "low high",
+    "AttributionPayload": "base label prediction",
+    "ClassesPayload": "bias bias_low bias_high verdicts grades reasons",
+    "FindingPayload": "kind severity sentence advice cells classes",
+    "LimitsPayload": "few_samples level",
+    "BucketPayload": "n_classes",
+    "BucketValuesPayload": "row col",
+    "DirectoryPayload": (
+        "labels total label_counts prediction_counts right called_offsets called_at called_counts"
+    ),
+    "SamplesPayload": "noun cells offsets rows ids image_at images",
+    "PointsPayload": "x y true pred total",
+    "GeometryPayload": "matrices agreement points",
+    "ComparisonPayload": "cells p_values level overlap overlap_interval",
+}
+
+
+def test_version_one_has_these_keys() -> None:
+    assert schema.SCHEMA_VERSION == 1
+    records = [name for name in schema.__all__ if name.endswith("Payload")]
+    assert {
+        name: " ".join(f.name for f in fields(getattr(schema, name))) for name in records
+    } == KEYS
+
+
+def test_json_keys_are_the_field_names(clothes: dc.ConfusionMatrix) -> None:
+    plain = json.loads(to_json(summarize(clothes, title="t")))
+    assert list(plain) == KEYS["ReportPayload"].split()
+    assert list(plain["models"][0]) == KEYS["ModelPayload"].split()
+
+
+def test_counts_and_diagonals_give_every_normalization(clothes: dc.ConfusionMatrix) -> None:
+    [model] = summarize(clothes, title="t").models
+    counts = np.zeros(100)
+    counts[model.cells.decode()] = model.counts.decode()
+    counts = counts.reshape(10, 10)
+    np.testing.assert_array_equal(counts, clothes.counts)
+    for method, scaling in model.scalings.items():
+        values = (
+            scaling.left.decode()[:, None] * (counts + scaling.epsilon) * scaling.right.decode()
+        )
+        np.testing.assert_allclose(values, clothes.normalize(method).matrix, rtol=1e-9)
+    parts = dc.diagnose(clothes).attribution
+    assert model.attribution is not None
+    np.testing.assert_allclose(np.log(model.attribution.label.decode()), parts.label)
+    assert np.log(model.attribution.base) == pytest.approx(parts.uniform)
+
+
+def test_weighted_counts_stay_what_they_are() -> None:
+    cm = dc.ConfusionMatrix.from_predictions(
+        [0, 0, 1, 1], [0, 1, 1, 0], sample_weight=[0.5, 2, 1, 3]
+    )
+    [model] = summarize(cm, title="t").models
+    assert model.weighted
+    assert model.total == 6.5
+    assert model.counts.decode().tolist() == [0.5, 2.0, 3.0, 1.0]
+
+
+def test_equal_input_gives_equal_bytes(clothes: dc.ConfusionMatrix) -> None:
+    true, pred = predictions(10, 8_000)
+    names = np.array(CLOTHES)
+    pages = set()
+    for _ in range(2):
+        again = dc.ConfusionMatrix.from_predictions(names[true], names[pred], labels=CLOTHES)
+        samples = dc.Samples(
+            names[true], names[pred], images=np.ones((8_000, 4, 4)) * true[:, None, None]
+        )
+        embeddings = np.column_stack([true, pred, true * pred]).astype(float)
+        pages.add(to_html(summarize(again, title="t", samples=samples, embeddings=embeddings)))
+    assert len(pages) == 1
+
+
+def test_the_page_allows_its_own_script_and_nothing_else(clothes: dc.ConfusionMatrix) -> None:
+    page = to_html(summarize(clothes, title="t"))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy[1]
+    assert set(re.findall(r"https?://[\w.]+", page)) == {"http://www.w3.org"}, "names of XML only"
+
+
+def test_names_cannot_leave_the_payload_or_the_text() -> None:
+    page = to_html(summarize(matrix(len(HOSTILE), 4_000, names=HOSTILE), title="</title><script>"))
+    assert page.count("<script") == 2
+    assert page.count("</script") == 2
+    assert "<!--" not in page
+    assert "<img" not in page.replace(bundle("page"), "")
+    body = re.search(r'id="payload">(.*?)</script>', page, re.DOTALL)
+    assert body is not None
+    assert json.loads(body[1])["labels"] == HOSTILE
+
+
+def test_markdown_has_the_findings_and_the_counts() -> None:
+    cm = matrix(len(HOSTILE), 4_000, names=HOSTILE)
+    text = to_markdown(summarize(cm, title="a|b"))
+    assert text.startswith("# a\\|b\n")
+    assert "True classes on rows, predicted classes on columns" in text
+    assert "<img" not in text.replace("\\<img", "")
+    rows = [line for line in text.splitlines() if line.startswith("| **")]
+    assert len(rows) == len(HOSTILE)
+    assert [int(v) for v in re.findall(r"(?<= )\d+(?= )", rows[0])] == cm.counts[0].tolist()
+
+
+def test_latex_has_values_and_counts(clothes: dc.ConfusionMatrix) -> None:
+    text = to_latex(summarize(clothes, title="100 %"))
+    value = clothes.normalize("bi").matrix[0, 0]
+    assert f"{value:.3f} ({clothes.counts[0, 0]})" in text
+    assert r"100 \%" in text
+    assert text.count(r"\\") == 11
+
+
+def test_the_bundle_holds_every_module_once_and_imports_nothing() -> None:
+    for entry in ("page", "widget"):
+        script = bundle(entry)
+        assert re.search(r"^import ", script, re.MULTILINE) is None
+        assert script.count("export default") == (entry == "widget")
+        defined = re.findall(r"^const (\$\w+) = ", script, re.MULTILINE)
+        assert len(defined) == len(set(defined)) > 20
+
+
+def test_large_weights_and_single_classes_have_a_page() -> None:
+    for counts in ([[7]], [[3, 0], [0, 0]], [[0, 4], [4, 0]], [[2**40, 1], [1, 2**40]]):
+        page = summarize(dc.ConfusionMatrix.from_counts(counts), title="t")
+        assert page.models[0].total == np.sum(counts)
+        assert isinstance(page.models[0].counts, EncodedArray)
+        assert to_html(page)
