@@ -116,3 +116,15 @@ def run_and_fail(config: RunConfig, data: Path, cache: Path | None) -> str:
 def run_with_full_disk(config: RunConfig, data: Path, cache: Path | None) -> str:
     """Fail as a worker whose disk is full."""
     raise OSError(28, "No space left on device")
+
+
+def run_and_fail_or_sleep(config: RunConfig, data: Path, cache: Path | None) -> str:
+    """Fail in the balanced run once another run is under way; take an hour in any other."""
+    marker = data / "sleeping.txt"
+    if config.is_balanced:
+        while not marker.exists():
+            time.sleep(0.05)
+        raise ZeroDivisionError("a bug")
+    marker.write_text("sleeping")
+    time.sleep(3600)
+    return ""

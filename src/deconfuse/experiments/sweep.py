@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
@@ -272,6 +272,7 @@ def local_crew(workers: int, threads: int | None = None) -> OpenCrew:
 
     @contextmanager
     def open_crew() -> Iterator[Crew]:
+        before = set(active_children())
         # Spawned, not forked: a forked child of a process with threads may lock up.
         with (
             _environment(share),
@@ -284,8 +285,15 @@ def local_crew(workers: int, threads: int | None = None) -> OpenCrew:
         ):
             try:
                 yield Crew(executor, workers)
-            finally:
+            except BaseException:
+                # A run may take half an hour; nobody who stops a sweep wants to wait for it.
                 executor.shutdown(wait=False, cancel_futures=True)
+                children = set(active_children()) - before
+                for child in children:
+                    child.terminate()
+                for child in children:
+                    child.join(timeout=10)
+                raise
 
     return open_crew
 
