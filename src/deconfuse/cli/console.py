@@ -63,9 +63,10 @@ def say(text: str) -> None:
 def say_error(error: DeconfuseError) -> None:
     """Tell what is wrong, and in a second line what to do."""
     console = err()
-    console.print(Text("error: ", style="bold red") + printable(error.message), soft_wrap=True)
+    message = Text.assemble(("error: ", "bold red"), printable(error.message))
+    console.print(message, soft_wrap=True)
     if error.hint:
-        console.print(Text("hint: ", style="bold") + printable(error.hint), soft_wrap=True)
+        console.print(Text.assemble(("hint: ", "bold"), printable(error.hint)), soft_wrap=True)
 
 
 @contextmanager
@@ -74,7 +75,8 @@ def show_warnings() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, DeconfuseWarning):
-            err().print(Text("note: ", style="bold yellow") + printable(message), soft_wrap=True)
+            note = Text.assemble(("note: ", "bold yellow"), printable(message))
+            err().print(note, soft_wrap=True)
         else:
             usual(message, category, *place, **more)
 

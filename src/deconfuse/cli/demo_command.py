@@ -106,9 +106,11 @@ def _tell(data: Demo, found: Diagnosis) -> None:
     show_findings(out, found)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
-        Text("\nIs it true? ", style="bold")
-        + f"The same classifier, learned from equally many of each digit, shares {by_bi:.0%} of its"
-        f" errors with the bi-normalized matrix, and {by_counts:.0%} with the counts."
+        Text.assemble(
+            ("\nIs it true? ", "bold"),
+            f"The same classifier, learned from equally many of each digit, shares {by_bi:.0%} of"
+            f" its errors with the bi-normalized matrix, and {by_counts:.0%} with the counts.",
+        )
     )
 
 

@@ -37,7 +37,8 @@ def show_findings(console: Console, found: Diagnosis | Comparison) -> None:
     for kind in dict.fromkeys(finding.kind for finding in findings):
         of_kind = [finding for finding in findings if finding.kind == kind]
         for finding in of_kind[:_MOST_OF_A_KIND]:
-            console.print(Text("• ", style=_COLOURS.get(kind, "")) + printable(finding.sentence))
+            mark = ("• ", _COLOURS.get(kind, ""))
+            console.print(Text.assemble(mark, printable(finding.sentence)))
         if len(of_kind) > _MOST_OF_A_KIND:
             more = len(of_kind) - _MOST_OF_A_KIND
             console.print(Text(f"  and {more} more like this", style="dim"))

@@ -71,13 +71,18 @@ def _table(
     styles = _styles(values.astype(np.float64))
     for i, name in enumerate(names):
         cells = [
-            Text(" · ", style="dim")
-            if counts[i, j] == 0 and (whole or values[i, j] == 0)
-            else Text(f" {texts[i, j]} ", style=styles[i][j])
+            _cell(str(texts[i, j]), float(values[i, j]), counts[i, j] > 0, styles[i][j])
             for j in range(len(names))
         ]
         table.add_row(Text(f"{name} "), *cells)
     return table
+
+
+def _cell(text: str, value: float, is_seen: bool, style: str) -> Text:
+    """Return one cell; what no sample is behind is faint, and a dot where it is zero."""
+    if is_seen or value != value:
+        return Text(f" {text} ", style=style)
+    return Text(" · " if value == 0 else f" {text} ", style="dim")
 
 
 def _styles(values: npt.NDArray[np.float64]) -> list[list[str]]:
