@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import deconfuse as dc
 
@@ -25,6 +27,29 @@ HOSTILE = [
 CLOTHES = [
     "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Boot",
 ]  # fmt: skip
+
+
+def read_numbers(
+    n_places: int, n_samples: int, seed: int = 0
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    """Return numbers of several handwritten digits, and how a classifier reads them.
+
+    Real confusions for ten, a hundred or a thousand classes: each digit is an image of
+    scikit-learn's digits, read by a model that saw few nines, eights and threes.
+    """
+    rng = np.random.default_rng(seed)
+    images, digits = load_digits(return_X_y=True)
+    images = images + rng.normal(0.0, 4.0, images.shape)
+    train = rng.random(digits.size) < 0.5
+    seen = np.array([1.0, 1.0, 1.0, 0.2, 1.0, 1.0, 0.6, 1.0, 0.2, 0.1])[digits]
+    kept = train & (rng.random(digits.size) < seen)
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1)
+    read = model.fit(images[kept], digits[kept]).predict(images[~train])
+    chosen = rng.integers(0, read.size, (n_samples, n_places))
+    powers = 10 ** np.arange(n_places)
+    true, pred = digits[~train][chosen] @ powers, read[chosen] @ powers
+    names = np.array([f"{number:0{n_places}d}" for number in range(10**n_places)])
+    return names[true], names[pred]
 
 
 def predictions(

@@ -6,9 +6,7 @@ Turns counts and normalized matrices into matplotlib axes. It leaves pictures of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +14,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from deconfuse._checks import show
-from deconfuse._files import atomic_write
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
@@ -28,14 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["ConfusionMatrixDisplay", "picture_format", "plot_four", "write_figure"]
+__all__ = ["ConfusionMatrixDisplay", "NormalizeName", "refuse_too_many"]
 
 NormalizeName = Literal["row", "col", "all", "bi", "true", "pred"]
 Rotation = Literal["vertical", "horizontal"] | float
 
 # Above this a picture has less than one pixel a class, and matplotlib needs many gigabytes.
 _MOST_CLASSES = 4_000
-_PICTURES = ("png", "svg", "pdf", "eps", "jpg", "jpeg", "tif", "tiff", "webp")
 
 _TITLES = {
     "row": ("Row-normalized", "each row sums to 1"),
@@ -109,7 +105,7 @@ class ConfusionMatrixDisplay:
         names: Sequence[object] | None = None
         if isinstance(confusion_matrix, Normalized):
             n = confusion_matrix
-            _refuse_too_many(n.n_classes)
+            refuse_too_many(n.n_classes)
             self._method = n.method
             name, sums = _TITLES[n.method]
             added = f" (epsilon {n.epsilon:.3g})" if n.epsilon else ""
@@ -117,7 +113,7 @@ class ConfusionMatrixDisplay:
             self._counts = _dense(n.source.counts)
             values, names = _dense(n.matrix), n.labels
         elif isinstance(confusion_matrix, ConfusionMatrix):
-            _refuse_too_many(confusion_matrix.n_classes)
+            refuse_too_many(confusion_matrix.n_classes)
             self._title = f"Counts\nall cells sum to {confusion_matrix.total:,.12g}"
             self._counts = values = _dense(confusion_matrix.counts)
             names = confusion_matrix.labels
@@ -402,88 +398,8 @@ class ConfusionMatrixDisplay:
         )
 
 
-def plot_four(
-    cm: ConfusionMatrix,
-    *,
-    epsilon: float | None = None,
-    columns: Literal[1, 2, 4] | None = None,
-    figure: Figure | None = None,
-) -> Figure:
-    """Draw the four normalizations of one matrix as one picture.
-
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-    epsilon : float, optional
-        What bi-normalization adds to every cell; see `deconfuse.normalize`.
-    columns : {1, 2, 4}, optional
-        How many matrices stand side by side: by default four for up to 20 classes, else two.
-    figure : matplotlib Figure, optional
-        An empty figure to draw into; by default a new one of pyplot's.
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Examples
-    --------
-    >>> import deconfuse as dc
-    >>> from deconfuse.reporting.plots import plot_four
-    >>> figure = plot_four(dc.ConfusionMatrix.from_counts([[9, 1], [3, 7]], ["cat", "dog"]))
-    >>> [ax.get_title().split()[0] for ax in figure.axes]
-    ['All-normalized', 'Row-normalized', 'Column-normalized', 'Bi-normalized']
-    >>> figure.clear()
-    """
-    across = columns or (4 if cm.n_classes <= 20 else 2)
-    if across not in (1, 2, 4):
-        raise InputError(f"`columns` must be 1, 2 or 4, got {columns!r}.")
-    _refuse_too_many(cm.n_classes)
-    names = drawing.label_texts(cm.labels)
-    width, height = drawing.figure_size(cm.n_classes, names)
-    down = 4 // across
-    # Four full sizes are too much for a page; the numbers shrink to fit.
-    shrink = min(1.0, 16.0 / (width * across))
-    if figure is None:
-        import matplotlib.pyplot as plt
-
-        figure = plt.figure()
-    if figure.get_layout_engine() is None:
-        figure.set_layout_engine("constrained", w_pad=0.1)
-    figure.set_size_inches(width * across * shrink, height * down * shrink)
-    panels = figure.subplots(down, across, squeeze=False)
-    methods: tuple[NormalizeName, ...] = ("all", "row", "col", "bi")
-    for method, ax in zip(methods, panels.flat, strict=True):
-        ConfusionMatrixDisplay.from_confusion_matrix(
-            cm, normalize=method, epsilon=epsilon if method == "bi" else None, ax=ax
-        )
-    return figure
-
-
-def write_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 150) -> None:
-    """Write a figure to a file, all of it or none; the name's suffix is its format."""
-    format = picture_format(path)
-    with atomic_write(path) as stream:
-        figure.savefig(stream, format=format, dpi=dpi)
-
-
-def picture_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that a picture's name ends in, or raise if it is none.
-
-    Examples
-    --------
-    >>> picture_format("matrix.PNG")
-    'png'
-    """
-    suffix = Path(path).suffix.removeprefix(".").lower()
-    if suffix not in _PICTURES:
-        raise InputError(
-            f"A picture must have a name that ends in its format, got {str(path)!r}.",
-            hint=f"use one of {', '.join(_PICTURES)}.",
-        )
-    return suffix
-
-
-def _refuse_too_many(n_classes: int) -> None:
+def refuse_too_many(n_classes: int) -> None:
+    """Raise if there are more classes than a picture has room for."""
     if n_classes > _MOST_CLASSES:
         raise InputError(
             f"A picture must have at most {_MOST_CLASSES:,} classes, got {n_classes:,}.",
@@ -503,7 +419,7 @@ def _checked_values(matrix: Any) -> npt.NDArray[Any]:
         raise InputError(
             f"`confusion_matrix` must be finite, got {int(np.isinf(values).sum()):,} infinite."
         )
-    _refuse_too_many(len(values))
+    refuse_too_many(len(values))
     return values
 
 

@@ -7,6 +7,9 @@ import { isUnseen } from "./raster.js";
 import { cellText } from "./svg.js";
 import { labelStep } from "./viewport.js";
 
+// Shades below this are too pale to be read as a value: an empty cell there is just empty.
+const VISIBLE = 26;
+
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 /**
@@ -127,9 +130,9 @@ function paintDetail(g, scene, i, j, x, y, size) {
   const color = light > 140 ? ink.onLight : ink.onDark;
   const strength = (shade % 1025) % 256;
   const trust = trustOf(pane, frame.n, i, j, limits);
-  if (trust !== TRUST.FINE && strength > 28) hatch(g, x, y, size, color, 1);
+  if (trust !== TRUST.FINE && strength >= VISIBLE) hatch(g, x, y, size, color, 1);
   if (size < 15) return;
-  const nothing = pane.counts[at] === 0 && strength < 26;
+  const nothing = pane.counts[at] === 0 && strength < VISIBLE;
   if (nothing) {
     g.fillStyle = ink.faint;
     g.beginPath();
