@@ -20,6 +20,7 @@ from deconfuse.adapters.column_names import ColumnChoice, choose_columns
 from deconfuse.adapters.pairs import (
     FLOAT_HINT,
     MAX_PAIRS,
+    CodedValues,
     PairTable,
     WeightSums,
     build_matrix,
@@ -256,10 +257,22 @@ def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
 
 
-def _values(series: nw.Series[Any]) -> npt.NDArray[Any]:
-    """Return distinct values as integers or bools where they are such, else as objects."""
+def _values(series: nw.Series[Any]) -> npt.NDArray[Any] | CodedValues:
+    """Return values as integers or bools where they are such, strings coded, else objects."""
     if series.dtype.is_integer() or series.dtype == nw.Boolean:
         return np.asarray(series.to_numpy())
-    values = np.empty(len(series), dtype=object)
-    values[:] = series.to_list()
+    if series.dtype == nw.String:
+        # The library that holds the result tells a million strings apart faster than Python.
+        if series.implementation.is_pandas_like():
+            positions, names = series.to_native().factorize()
+            return CodedValues(_objects(list(names)), positions)
+        distinct = series.unique().to_list()
+        codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.Int64())
+        return CodedValues(_objects(distinct), codes.to_numpy())
+    return _objects(series.to_list())
+
+
+def _objects(items: list[Any]) -> npt.NDArray[Any]:
+    values = np.empty(len(items), dtype=object)
+    values[:] = items
     return values

@@ -23,6 +23,7 @@ from deconfuse.errors import InputError
 __all__ = [
     "FLOAT_HINT",
     "MAX_PAIRS",
+    "CodedValues",
     "PairTable",
     "WeightSums",
     "build_matrix",
@@ -69,12 +70,25 @@ class WeightSums:
 
 
 @dataclass(frozen=True, slots=True)
+class CodedValues:
+    """Values as positions among their distinct ones, where an engine can tell them apart."""
+
+    distinct: npt.NDArray[Any]
+    codes: npt.NDArray[Any]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What the values are."""
+        return self.distinct.dtype
+
+
+@dataclass(frozen=True, slots=True)
 class PairTable:
     """One row per distinct pair of values, none of them missing.
 
     Attributes
     ----------
-    true, pred : ndarray
+    true, pred : ndarray or CodedValues
         Values as the engine gave them: integers, bools, or objects.
     rows : ndarray of int
         How many rows of the table have this pair.
@@ -82,8 +96,8 @@ class PairTable:
         None where every row weighs one.
     """
 
-    true: npt.NDArray[Any]
-    pred: npt.NDArray[Any]
+    true: npt.NDArray[Any] | CodedValues
+    pred: npt.NDArray[Any] | CodedValues
     rows: npt.NDArray[np.int64]
     weights: WeightSums | None = None
 
@@ -175,7 +189,10 @@ class _Encoded:
         return np.array([place[name] for name in self.names], dtype=np.intp)[self.codes]
 
 
-def _encode(values: npt.NDArray[Any], *, column: str) -> _Encoded:
+def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
+    if isinstance(values, CodedValues):
+        distinct_values = _encode(values.distinct, column=column)
+        return _Encoded(column, distinct_values.names, distinct_values.codes[values.codes])
     if values.dtype.kind == "b":
         distinct, codes = _distinct_integers(values.astype(np.int64))
         return _Encoded(column, [bool(value) for value in distinct], codes)

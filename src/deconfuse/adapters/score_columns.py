@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from deconfuse._checks import Label, class_names, show
 from deconfuse.adapters.column_names import find_column
-from deconfuse.adapters.pairs import PairTable
+from deconfuse.adapters.pairs import CodedValues, PairTable
 from deconfuse.errors import InputError
 
 __all__ = [
@@ -60,7 +60,7 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(self, n_scores: int, true: npt.NDArray[Any]) -> tuple[Label, ...]:
+    def class_list(self, n_scores: int, true: npt.NDArray[Any] | CodedValues) -> tuple[Label, ...]:
         """Return the class of each score, as numbers where the labels are numbers."""
         if self.classes is None:
             return tuple(range(n_scores))
@@ -122,7 +122,8 @@ def name_positions(table: PairTable, classes: tuple[Label, ...]) -> PairTable:
     """Return the pairs with the position of the highest score replaced by its class."""
     names = np.empty(len(classes), dtype=object)
     names[:] = classes
-    return PairTable(table.true, names[table.pred.astype(np.intp)], table.rows, table.weights)
+    positions = np.asarray(table.pred, dtype=np.intp)
+    return PairTable(table.true, CodedValues(names, positions), table.rows, table.weights)
 
 
 def refuse_unknown_scores(missing: int, rows: int, scores: ScoreColumns) -> None:

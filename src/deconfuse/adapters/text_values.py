@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import show
+from deconfuse._columns import Vocabulary
 from deconfuse.adapters.pairs import FLOAT_HINT
 from deconfuse.errors import InputError
 
@@ -58,7 +59,9 @@ def from_text(
     >>> from_text(["7", "8"], ["8", "8"], ("label", "prediction"))
     (array([7, 8]), array([8, 8]))
     """
-    distinct = [list(dict.fromkeys(values)) for values in (true, pred)]
+    true_words, pred_words = Vocabulary(), Vocabulary()
+    true_codes, pred_codes = true_words.codes(true), pred_words.codes(pred)
+    distinct = [list(true_words), list(pred_words)]
     kinds = [_kind(values, column) for values, column in zip(distinct, columns, strict=True)]
     if kinds[0] != kinds[1]:
         if not set(distinct[0]) & set(distinct[1]):
@@ -69,7 +72,7 @@ def from_text(
             )
         # Some values are names in one column only, such as "unknown" among digits.
         kinds = ["str", "str"]
-    return _convert(true, kinds[0]), _convert(pred, kinds[1])
+    return _convert(distinct[0], kinds[0])[true_codes], _convert(distinct[1], kinds[1])[pred_codes]
 
 
 def from_json(values: Sequence[str], column: str) -> npt.NDArray[Any]:
@@ -80,7 +83,9 @@ def from_json(values: Sequence[str], column: str) -> npt.NDArray[Any]:
     >>> from_json(['"cat"', '"dog"'], "label").tolist()
     ['cat', 'dog']
     """
-    read = [json.loads(value) for value in values]
+    words = Vocabulary()
+    codes = words.codes(values)
+    read = [json.loads(word) for word in words]
     nested = [value for value in read if isinstance(value, (list, dict))]
     if nested:
         raise InputError(
@@ -88,7 +93,7 @@ def from_json(values: Sequence[str], column: str) -> npt.NDArray[Any]:
             hint="for scores, use `scores`.",
         )
     fits = all(type(value) is int and -(2**63) <= value < 2**63 for value in read)
-    return np.array(read, dtype=np.int64) if fits else _objects(read)
+    return (np.array(read, dtype=np.int64) if fits else _objects(read))[codes]
 
 
 def _kind(values: Sequence[str], column: str) -> _Kind:
