@@ -23,6 +23,7 @@ PARTS = {
     "geometry": "Geometric confusion matrices",
     "training": "Training the paper's networks",
     "imports": "Import time",
+    "page": "The page of a thousand classes, against its budget",
 }
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 

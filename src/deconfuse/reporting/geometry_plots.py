@@ -62,6 +62,16 @@ def plot_clusters(
     ------
     InputError
         If there are more than eight classes to draw, or one is unknown.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["left", "right"], 50)
+    >>> points = rng.normal(size=(100, 3)) + 2.0 * (y == "right")[:, None]
+    >>> ax = dc.plot_clusters(points, y, y)
+    >>> ax.get_title()
+    'Label clusters and their histograms (n = 100)'
     """
     import matplotlib.pyplot as plt
 
@@ -183,6 +193,15 @@ def plot_geometry_agreement(agreement: GeometryAgreement, *, ax: Axes | None = N
     -------
     matplotlib.axes.Axes
         A heatmap with numbers; the largest of each row is framed.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1], [2.2]]
+    >>> gs = dc.geometric_confusions(points, list("aaabbbb"), list("aababbb"), n_components=1)
+    >>> ax = dc.plot_geometry_agreement(dc.geometry_agreement(gs))
+    >>> ax.get_xlabel()
+    'normalization of the counts'
     """
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
@@ -234,6 +253,17 @@ def plot_geometry_sensitivity(
         Overlap with the own normalization (hollow where another is closer; dashed after shuffling
         the embeddings among the samples), Overlap with the paper's setting, and points in a
         cell.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
+    >>> guess = (points[:, 0] > 1).astype(int)
+    >>> study = dc.geometry_sensitivity(points, y, guess, components=[1, 2], rng=0)
+    >>> [ax.get_xlabel() for ax in dc.plot_geometry_sensitivity(study)]
+    ['bin factor', 'bin factor', 'bin factor']
     """
     import matplotlib.pyplot as plt
 

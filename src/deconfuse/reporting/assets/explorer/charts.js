@@ -9,7 +9,7 @@ import { count, short, tickText, times } from "./format.js";
  * @param {{name: string, value: number, interval: [number, number]|null, note: string, strong: boolean}[]} rows
  */
 export function dotChart(rows) {
-  const width = 112;
+  const width = 92;
   const reach = Math.max(...rows.map((row) => Math.max(row.value || 0, row.interval?.[1] ?? 0)), 1e-12);
   const x = (/** @type {number} */ value) => 5 + (width - 10) * Math.min(1, value / reach);
   return h(
@@ -101,24 +101,24 @@ export function legendOf(pane, theme, ticks, place) {
   const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${pane.names[1]}`, more: `more in ${pane.names[1]}` };
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h("span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
-    pane.kind === "value" && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
+    pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-") && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const table = ramp(theme, name);
-    const strip = s("svg", { viewBox: "0 0 152 26", width: 152, height: 26, "aria-hidden": "true" });
+    const strip = s("svg", { viewBox: "0 0 140 26", width: 140, height: 26, "aria-hidden": "true" });
     for (let k = 0; k < 40; k++) {
-      const piece = s("rect", { x: k * 3.8, y: 0, width: 4.1, height: 10, "shape-rendering": "crispEdges" });
+      const piece = s("rect", { x: k * 3.5, y: 0, width: 3.8, height: 10, "shape-rendering": "crispEdges" });
       piece.style.fill = colorAt(table, k / 39);
       strip.append(piece);
     }
     let last = -40;
     for (const tick of ticks(scale)) {
-      const x = 152 * place(scale, tick);
+      const x = 140 * place(scale, tick);
       if (x - last < 30) continue;
       last = x;
-      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 140 ? "end" : "middle" }, tickText(tick)));
+      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 128 ? "end" : "middle" }, tickText(tick)));
     }
     const over = scale.max > scale.high * 1.0001 && `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
     return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip, over && h("span", { class: "soft over" }, over));

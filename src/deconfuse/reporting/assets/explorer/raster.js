@@ -9,6 +9,14 @@ const TABLES = /** @type {const} */ (["off", "diagonal", "less", "more"]);
 const UNSEEN = TABLES.length * STEPS;
 const FADED = UNSEEN + 1;
 
+// How much each shade stands out when several share a pixel.
+const STRENGTH = Uint16Array.from({ length: 2 * FADED }, (_, shade) => (shade % FADED === UNSEEN ? 1 : ((shade % FADED) % STEPS) + 2));
+
+/** @param {number} offset cells from the edge @param {number} scale @param {number} device */
+function pixelOf(offset, scale, device) {
+  return Math.min(device - 1, Math.max(0, Math.floor(offset * scale)));
+}
+
 /** Whether a shade is that of a cell nobody ever saw. @param {number} shade */
 export function isUnseen(shade) {
   return shade === UNSEEN;
@@ -116,22 +124,29 @@ export function rasterize(shades, palette, frame, view, device) {
     }
     return { pixels, width, height, x: cols.first, y: rows.first, cells: width };
   }
+  // A million cells pass here on every frame, so everything that can be is looked up.
+  const scale = device / view.span;
+  const width = cols.end - cols.first;
+  const unit = Int32Array.from({ length: width }, (_, k) => order[cols.first + k]);
+  const across = Int32Array.from({ length: width }, (_, k) => pixelOf(cols.first + k - view.x, scale, device));
   const strongest = new Uint16Array(device * device);
   const rank = new Uint16Array(device * device);
-  const scale = device / view.span;
   for (let r = rows.first; r < rows.end; r++) {
-    const line = Math.min(device - 1, Math.max(0, Math.floor((r - view.y) * scale))) * device;
+    const line = pixelOf(r - view.y, scale, device) * device;
     const row = order[r] * n;
-    for (let c = cols.first; c < cols.end; c++) {
-      const shade = shades[row + order[c]];
-      const at = line + Math.min(device - 1, Math.max(0, Math.floor((c - view.x) * scale)));
-      // The diagonal stays whole; elsewhere the strongest cell speaks for its pixel.
-      const strength = r === c ? 2 * STEPS + 2 : shade === UNSEEN ? 1 : (shade % FADED % STEPS) + 2;
+    for (let k = 0; k < width; k++) {
+      const shade = shades[row + unit[k]];
+      const strength = STRENGTH[shade];
+      const at = line + across[k];
       if (strength > rank[at]) {
         rank[at] = strength;
         strongest[at] = shade;
       }
     }
+  }
+  // The diagonal stays whole; elsewhere the strongest cell speaks for its pixel.
+  for (let r = Math.max(rows.first, cols.first); r < Math.min(rows.end, cols.end); r++) {
+    strongest[pixelOf(r - view.y, scale, device) * device + pixelOf(r - view.x, scale, device)] = shades[order[r] * n + order[r]];
   }
   const pixels = new Uint32Array(device * device);
   for (let k = 0; k < pixels.length; k++) pixels[k] = palette[strongest[k]];

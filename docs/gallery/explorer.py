@@ -1,0 +1,101 @@
+"""The interactive page as a reader sees it: light, dark, on a phone, with a hundred classes.
+
+Needs Chromium and playwright; says so and leaves the pictures as they are where they are absent.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from shared import run
+
+import deconfuse as dc
+from deconfuse._files import write_bytes
+from deconfuse.demo import make_demo
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+]
+DESK, PHONE = (1360, 850), (390, 780)
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """Write the reports that are photographed."""
+    demo = make_demo()
+    samples = dc.Samples(demo.y_true, demo.y_pred, images=demo.images)
+    # A second model: the same predictions with two in three of the sevens called nine put right.
+    better = np.where((np.arange(demo.y_true.size) % 3 > 0), demo.y_true, demo.y_pred)
+    fixed = np.where(np.isin(demo.y_true, [1, 8, 9]), better, demo.y_pred)
+    after = dc.ConfusionMatrix.from_predictions(demo.y_true, fixed, labels=demo.cm.labels)
+    numbers = dc.load_example("two-digit-numbers")
+    return {
+        "digits": dc.report(demo.cm, folder / "digits.html", title="digits", samples=samples),
+        "numbers": dc.report(numbers, folder / "numbers.html", title="two-digit numbers"),
+        "two": dc.report({"before": demo.cm, "after": after}, folder / "two.html", title="digits"),
+    }
+
+
+def photograph(
+    browser: Any, page: Path, fragment: str, *, size: tuple[int, int], dark: bool
+) -> bytes:
+    """Return a picture of a page in one of its states, in few colours so that it is small."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
+    )
+    tab = context.new_page()
+    tab.goto(page.as_uri() + fragment)
+    tab.wait_for_selector("canvas.matrix")
+    tab.wait_for_timeout(300)
+    picture = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
+    context.close()
+    stream = io.BytesIO()
+    picture.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
+    return stream.getvalue()
+
+
+def main(folder: Path) -> None:
+    """Photograph the page."""
+    chromium = shutil.which("chromium")
+    if chromium is None or importlib.util.find_spec("playwright") is None:
+        print("explorer: needs chromium and playwright, the pictures stay as they are")
+        return
+    from playwright.sync_api import sync_playwright
+
+    shots = {
+        "explorer-counts.png": ("digits", "#method=counts", DESK, False),
+        "explorer-bi.png": ("digits", "#cell=8.1", DESK, False),
+        "explorer-dark.png": ("digits", "#cell=8.1&order=similarity", DESK, True),
+        "explorer-beside.png": ("digits", "#method=counts&beside=bi&col=5", DESK, False),
+        "explorer-many.png": ("numbers", "", DESK, False),
+        "explorer-many-dark.png": ("numbers", "#view=0_0_100&scale=log", DESK, True),
+        "explorer-two.png": ("two", "#cell=8.8", DESK, False),
+        "explorer-phone.png": ("digits", "#cell=8.1", PHONE, False),
+    }
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        written = pages(Path(scratch))
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        for name, (page, fragment, size, dark) in shots.items():
+            data = photograph(browser, written[page], fragment, size=size, dark=dark)
+            write_bytes(folder / "images" / name, data)
+            print(f"{name}: {len(data) / 1000:.0f} kB")
+        browser.close()
+
+
+if __name__ == "__main__":
+    run(main)
