@@ -13,11 +13,14 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import Any
 
-OURS = "import deconfuse"
-# What a user gets with the first count: the package and the modules behind it.
-OURS_IN_USE = "import deconfuse; deconfuse.ConfusionMatrix; deconfuse.normalize"
-REFERENCE = "import scipy.sparse, sklearn.base"
+CODES = {
+    "deconfuse": "import deconfuse",
+    # What a user gets with the first count: the package and the modules behind it.
+    "deconfuse in use": "import deconfuse; deconfuse.ConfusionMatrix; deconfuse.normalize",
+    "reference": "import scipy.sparse, sklearn.base",
+}
 LIMIT = 2.0
 
 
@@ -30,14 +33,23 @@ def seconds_of(code: str) -> float:
 
 def measure(rounds: int) -> dict[str, float]:
     """Return the median seconds of each import; the three take turns, so that load hits all."""
-    codes = {"deconfuse": OURS, "deconfuse in use": OURS_IN_USE, "reference": REFERENCE}
-    seconds: dict[str, list[float]] = {name: [] for name in codes}
-    for code in codes.values():
+    seconds: dict[str, list[float]] = {name: [] for name in CODES}
+    for code in CODES.values():
         seconds_of(code)
     for _ in range(rounds):
-        for name, code in codes.items():
+        for name, code in CODES.items():
             seconds[name].append(seconds_of(code))
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def run(*, quick: bool = False) -> list[dict[str, Any]]:
+    """Return rows for the table of all benchmarks; the ratio is the reference's time over ours."""
+    medians = measure(3 if quick else 9)
+    reference = medians["reference"]
+    return [
+        {"case": code, "peer": name, "seconds": medians[name], "ratio": reference / medians[name]}
+        for name, code in CODES.items()
+    ]
 
 
 def main() -> int:

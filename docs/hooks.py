@@ -84,9 +84,11 @@ def on_page_content(content: str, **_: Any) -> str:
         content,
         flags=re.S,
     )
-    return re.sub(
+    content = re.sub(
         r":math:<code>(.*?)</code>", lambda m: _formula(m[1], "formula"), content, flags=re.S
     )
+    # Citations and reference lists of numpydoc, written for another format.
+    return re.sub(r"(?:\.\. )?\[(\d+)\]_?(?=[\s,.;)])", r"[\1]", content)
 
 
 def _pictures(source: str, text: str) -> list[tuple[str, Path]]:
@@ -195,6 +197,7 @@ def tex_to_html(tex: str) -> str:
             text,
         )
         text = re.sub(rf"\\sqrt{_GROUP}", r"√(\1)", text)
+        text = re.sub(rf"\\underbrace{_GROUP}_{_GROUP}", r"[\1]_{\2}", text)
         text = re.sub(rf"\\(?:mathrm|operatorname|text|mathbb){_GROUP}", r"\1", text)
         text = re.sub(rf"\\hat{_GROUP}", "\\1\u0302", text)
         text = re.sub(r"\\hat ([A-Za-z])", "\\1\u0302", text)
