@@ -57,7 +57,9 @@ class ClassBias:
 def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     r"""Return the bias of every class, in matrix order.
 
-    Notes ----- The ratio of class :math:`j` is a column sum of the row-normalized matrix,
+    Notes
+    -----
+    The ratio of class :math:`j` is a column sum of the row-normalized matrix,
     :math:`\sum_i M_{ij} / M_{i+}`. Comparing predictions with labels directly would mix in the
     label distribution: without any bias a rare class is predicted more often than it occurs,
     because the frequent classes send it more errors than it sends them. The right diagonal of the

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sensitivity"]
+__all__ = ["JointNoise", "Sensitivity"]
 
 FloatArray = NDArray[np.float64]
 
@@ -75,6 +75,109 @@ class Sensitivity:
         result = noise - 2 * self.matrix * noise * own + self.matrix**2 * spread
         # Differences of nearly equal numbers, where a cell hardly moves.
         return np.maximum(result, 0.0)
+
+    def covariances(self, other: Sensitivity, joint: JointNoise) -> FloatArray:
+        """Return the covariance of every cell with the same cell of another matrix.
+
+        Notes
+        -----
+        As `variances`, with a_k, b_l of this matrix and those of the other one; the noise is
+        described by how samples share a true class k and the two predictions l and m.
+        """
+        p, q, s = self.row_block, self.cross_block, self.column_block
+        p2, q2, s2 = other.row_block, other.cross_block, other.column_block
+        true, first, second, pair = joint.true, joint.first, joint.second, joint.predictions
+        by_row = (
+            (p * p2) @ true
+            + ((p2 @ first) * q).sum(axis=1)
+            + ((p @ second) * q2).sum(axis=1)
+            + ((q @ pair) * q2).sum(axis=1)
+        )
+        by_column = (
+            (q * q2).T @ true
+            + ((q2.T @ first) * s).sum(axis=1)
+            + ((q.T @ second) * s2).sum(axis=1)
+            + ((s @ pair) * s2).sum(axis=1)
+        )
+        mixed = (
+            (p * true) @ q2
+            + (p2 * true) @ q
+            + q @ first.T @ q2
+            + p2 @ first @ s
+            + p @ second @ s2
+            + q2 @ second.T @ q
+            + q @ pair @ s2
+            + q2 @ pair.T @ s
+        )
+        moved = by_row[:, None] + by_column + mixed
+        own_first = first * (p2.diagonal()[:, None] + q2) + joint.spread_first(q2, s2)
+        own_second = second * (p.diagonal()[:, None] + q) + joint.spread_second(q, s)
+        result: FloatArray = (
+            joint.agreed
+            - other.matrix * own_first
+            - self.matrix * own_second
+            + self.matrix * other.matrix * moved
+        )
+        return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointNoise:
+    """Noise of two matrices from the same samples.
+
+    Attributes
+    ----------
+    triples : tuple of three ndarray of int
+        True class, first prediction, second prediction of each kind of sample.
+    weights : ndarray
+        Variance of each kind's number, times the factors of its cell in both matrices.
+    n_classes : int
+    """
+
+    triples: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
+    weights: FloatArray
+    n_classes: int
+
+    @property
+    def true(self) -> FloatArray:
+        """Weight of each true class."""
+        return np.asarray(np.bincount(self.triples[0], self.weights, minlength=self.n_classes))
+
+    @property
+    def first(self) -> FloatArray:
+        """Weight by true class and first prediction."""
+        return self._by(0, 1, self.weights)
+
+    @property
+    def second(self) -> FloatArray:
+        """Weight by true class and second prediction."""
+        return self._by(0, 2, self.weights)
+
+    @property
+    def predictions(self) -> FloatArray:
+        """Weight by first and second prediction."""
+        return self._by(1, 2, self.weights)
+
+    @property
+    def agreed(self) -> FloatArray:
+        """Weight by true class and prediction, where both predictions are the same."""
+        same = self.triples[1] == self.triples[2]
+        return self._by(0, 1, np.where(same, self.weights, 0.0))
+
+    def spread_first(self, cross: FloatArray, column: FloatArray) -> FloatArray:
+        """Return, by first cell (k, l), the sum over m of weight times Q_km + S_lm."""
+        true, first, second = self.triples
+        return self._by(0, 1, self.weights * (cross[true, second] + column[first, second]))
+
+    def spread_second(self, cross: FloatArray, column: FloatArray) -> FloatArray:
+        """Return, by second cell (k, m), the sum over l of weight times Q_kl + S_ml."""
+        true, first, second = self.triples
+        return self._by(0, 2, self.weights * (cross[true, first] + column[second, first]))
+
+    def _by(self, rows: int, columns: int, weights: FloatArray) -> FloatArray:
+        keys = self.triples[rows] * self.n_classes + self.triples[columns]
+        flat = np.bincount(keys, weights, minlength=self.n_classes**2)
+        return np.asarray(flat, dtype=np.float64).reshape(self.n_classes, self.n_classes)
 
 
 def _laplacian_inverse(products: FloatArray) -> FloatArray:

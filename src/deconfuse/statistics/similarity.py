@@ -95,7 +95,9 @@ def pair_table(cm: ConfusionMatrix, epsilon: float) -> PairTable:
     PairTable
         In matrix order.
 
-    Notes ----- The similarity of Luce's model in closed form, from the bi-normalized matrix
+    Notes
+    -----
+    The similarity of Luce's model in closed form, from the bi-normalized matrix
     :math:`B` or, because odds ratios do not change by scaling, from :math:`A = M + \varepsilon`
     itself:
 

@@ -1,0 +1,286 @@
+"""Comparison: calibrated under the null, right about planted differences, pairing that helps."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+from scipy.stats import binomtest, kstest
+
+from deconfuse import ConfusionMatrix, InputError, compare, normalize, overlap
+from deconfuse.statistics.comparison import _rate_test
+from deconfuse.statistics.multiplicity import adjust, benjamini_hochberg, holm
+
+Floats = NDArray[np.float64]
+
+
+def _rates(n_classes: int, rng: np.random.Generator, accuracy: float = 0.8) -> Floats:
+    errors = rng.gamma(0.7, size=(n_classes, n_classes))
+    np.fill_diagonal(errors, 0)
+    rates = (1 - accuracy) * errors / errors.sum(axis=1, keepdims=True)
+    np.fill_diagonal(rates, accuracy)
+    return np.asarray(rates)
+
+
+def _shares(rates: Floats, rng: np.random.Generator) -> Floats:
+    """Return the same similarity under other label shares and another prediction bias."""
+    tilted = rates * np.exp(0.4 * rng.normal(size=len(rates)))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    prevalence = rng.dirichlet(np.full(len(rates), 5.0))
+    return np.asarray(prevalence[:, None] * tilted)
+
+
+def _counts(shares: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.multinomial(size, shares.ravel()).reshape(shares.shape)
+
+
+def test_equal_matrices_do_not_differ() -> None:
+    cm = ConfusionMatrix.from_counts([[90, 10, 3], [12, 80, 6], [1, 9, 60]])
+    c = compare(cm, cm)
+    assert c.overlap == pytest.approx(1.0)
+    assert c.overlap_interval == (1.0, 1.0)
+    assert c.p_value == 1.0
+    assert (c.raw_p_values > 0.99).all()
+    np.testing.assert_array_equal(c.difference, np.zeros((3, 3)))
+
+
+def test_margins_alone_do_not_count() -> None:
+    counts = np.array([[900, 100, 30], [120, 800, 60], [10, 90, 600]])
+    scaled = counts * np.array([[1], [3], [10]]) * np.array([5, 1, 2])
+    c = compare(counts, scaled, epsilon=1e-6)
+    assert c.overlap > 0.9999
+    assert (c.p_values > 0.9).all()
+
+
+def test_classes_are_matched_by_name() -> None:
+    first = ConfusionMatrix.from_counts([[90, 10], [5, 60]], labels=["a", "b"])
+    second = ConfusionMatrix.from_counts([[60, 5], [10, 90]], labels=["b", "a"])
+    assert compare(first, second).overlap == pytest.approx(1.0)
+
+
+def test_a_planted_difference_is_found_where_it_is() -> None:
+    rng = np.random.default_rng(0)
+    rates = np.full((6, 6), 0.02) + 0.88 * np.eye(6)
+    changed = rates.copy()
+    changed[2, 4], changed[2, 2] = 0.2, 0.72
+    a = _counts(rates / 6, 4000, rng)
+    b = _counts(changed / 6, 4000, rng)
+    c = compare(a, b)
+    assert c.p_value < 0.01
+    best = {(cell.true, cell.pred) for cell in c.top(2)}
+    assert best == {(2, 4), (2, 2)}
+    assert c.p_values[2, 4] < 1e-6
+    assert (c.p_values[[0, 1, 3, 5]] > 0.05).all()
+    truth = overlap(normalize(rates, "bi", 0.0), normalize(changed, "bi", 0.0))
+    assert c.overlap_interval[0] <= truth <= c.overlap_interval[1]
+    assert c.overlap < c.overlap_if_equal
+
+
+def test_standard_errors_of_the_difference() -> None:
+    rng = np.random.default_rng(1)
+    shares = _shares(_rates(4, rng, 0.6), rng)
+    a, b = _counts(shares, 2000, rng), _counts(shares, 1500, rng)
+    c = compare(a, b)
+    expected = np.hypot(normalize(a, "bi").standard_errors(), normalize(b, "bi").standard_errors())
+    np.testing.assert_allclose(c.standard_errors, expected, rtol=1e-6)
+
+
+def test_rate_test_is_the_binomial_one() -> None:
+    samples, exposures = [np.array([7.0]), np.array([20.0])], [np.array([2.0]), np.array([3.0])]
+    exact = binomtest(7, 27, 0.4, alternative="less").pvalue
+    below = binomtest(6, 27, 0.4, alternative="less").pvalue
+    assert _rate_test(samples, exposures)[0] == pytest.approx(exact + below, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_p_values_are_uniform_under_the_null() -> None:
+    overall, cells, alarms = [], [], 0
+    runs = 120
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        rates = _rates(5, rng)
+        one, other = _shares(rates, rng), _shares(rates, rng)
+        c = compare(_counts(one, 1500, rng), _counts(other, 3000, rng))
+        overall.append(c.p_value)
+        # One cell a run with enough samples: cells of one matrix are not independent.
+        enough = np.argwhere((1500 * one >= 10) & (3000 * other >= 10))
+        i, j = rng.choice(enough)
+        cells.append(c.raw_p_values[i, j])
+        alarms += bool((c.p_values < 0.05).any())
+    assert kstest(overall, "uniform").pvalue > 1e-3
+    assert kstest(cells, "uniform").pvalue > 1e-3
+    assert alarms / runs < 0.1
+
+
+@pytest.mark.slow
+def test_overlap_intervals_cover() -> None:
+    hits, runs = 0, 60
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        rates = _rates(6, rng)
+        other = 0.5 * rates + 0.5 * _rates(6, rng)
+        one, two = _shares(rates, rng), _shares(other, rng)
+        truth = overlap(normalize(one, "bi", 0.0), normalize(two, "bi", 0.0))
+        low, high = compare(_counts(one, 2000, rng), _counts(two, 2000, rng)).overlap_interval
+        hits += low <= truth <= high
+    assert hits / runs >= 0.85
+
+
+def _two_models(
+    rng: np.random.Generator, n_samples: int, agreement: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return labels and the predictions of two equally good models that mostly agree."""
+    rates = _rates(4, np.random.default_rng(0), 0.75)
+    y = rng.integers(0, 4, n_samples)
+    draws = [np.array([rng.choice(4, p=rates[label]) for label in y]) for _ in range(2)]
+    same = rng.random(n_samples) < agreement
+    return y, draws[0], np.where(same, draws[0], draws[1])
+
+
+def test_pairing_takes_away_what_both_share() -> None:
+    y, one, other = _two_models(np.random.default_rng(3), 3000, 0.9)
+    a, b = (ConfusionMatrix.from_predictions(y, p) for p in (one, other))
+    paired, unpaired = compare(a, b, paired=(y, one, other)), compare(a, b)
+    assert paired.is_paired
+    ratio = paired.standard_errors / unpaired.standard_errors
+    assert (ratio < 0.6).all()
+    assert paired.overlap_if_equal > unpaired.overlap_if_equal
+
+
+def test_paired_errors_against_the_bootstrap() -> None:
+    rng = np.random.default_rng(4)
+    y, one, other = _two_models(rng, 1500, 0.6)
+    a, b = (ConfusionMatrix.from_predictions(y, p) for p in (one, other))
+    c = compare(a, b, paired=(y, one, other))
+    draws = []
+    for _ in range(400):
+        kept = rng.integers(0, len(y), len(y))
+        first, second = (
+            np.asarray(ConfusionMatrix.from_predictions(y[kept], p[kept]).normalize("bi").matrix)
+            for p in (one, other)
+        )
+        draws.append(first - second)
+    ratio = np.std(draws, axis=0) / c.standard_errors
+    # Where no sample was seen the bootstrap never sees one either.
+    enough = (a.counts >= 5) & (b.counts >= 5)
+    assert enough.sum() > 10
+    assert np.abs(np.log(ratio[enough])).max() < 0.25
+
+
+def test_a_model_paired_with_itself() -> None:
+    y, one, _ = _two_models(np.random.default_rng(5), 500, 1.0)
+    cm = ConfusionMatrix.from_predictions(y, one)
+    c = compare(cm, cm, paired=(y, one, one))
+    # All noise of the samples is shared; only the doubt about epsilon is left.
+    enough = cm.counts >= 5
+    assert (c.standard_errors < 0.3 * compare(cm, cm).standard_errors)[enough].all()
+    assert (c.raw_p_values > 0.99).all()
+
+
+@pytest.mark.slow
+def test_paired_p_values_are_uniform_under_the_null() -> None:
+    overall, cells = [], []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        y, one, other = _two_models(rng, 1200, 0.5)
+        a, b = (ConfusionMatrix.from_predictions(y, p) for p in (one, other))
+        c = compare(a, b, paired=(y, one, other))
+        overall.append(c.p_value)
+        i, j = rng.choice(np.argwhere((a.counts >= 15) & (b.counts >= 15)))
+        cells.append(c.raw_p_values[i, j])
+    assert kstest(overall, "uniform").pvalue > 1e-3
+    assert kstest(cells, "uniform").pvalue > 1e-3
+
+
+def test_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    shares = _shares(_rates(60, rng), rng)
+    a, b = _counts(shares, 30_000, rng), _counts(shares, 30_000, rng)
+    monkeypatch.setattr("deconfuse.statistics.comparison._RESAMPLES", 99)
+    exact = compare(a, b)
+    assert exact.p_value > 0.02
+    assert abs(exact.overlap - exact.overlap_if_equal) < 0.01
+    monkeypatch.setattr("deconfuse.statistics.resampling._MAX_EXACT", 10)
+    linear = compare(a, b)
+    assert linear.overlap_if_equal == pytest.approx(exact.overlap_if_equal, abs=0.003)
+
+
+def test_equal_input_gives_equal_output() -> None:
+    a, b = [[30, 4], [6, 20]], [[25, 9], [2, 30]]
+    assert compare(a, b).p_value == compare(a, b).p_value
+    assert compare(a, b, rng=1).p_value == compare(a, b, rng=np.random.default_rng(1)).p_value
+
+
+def test_weighted_counts_are_less_sure() -> None:
+    a, b = np.array([[300, 40], [60, 200]]), np.array([[250, 90], [20, 300]])
+    sure = compare(a, b)
+    unsure = compare(
+        ConfusionMatrix.from_counts(a.astype(float), variances=16.0 * a),
+        ConfusionMatrix.from_counts(b.astype(float), variances=16.0 * b),
+    )
+    assert (unsure.standard_errors > 3 * sure.standard_errors).all()
+    assert (unsure.raw_p_values > sure.raw_p_values).all()
+
+
+def test_corrections() -> None:
+    p = np.array([0.01, 0.04, 0.03, np.nan])
+    np.testing.assert_allclose(adjust(p, "holm")[:3], [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(adjust(p, "bh")[:3], [0.03, 0.04, 0.04])
+    assert np.isnan(adjust(p, "bh")[3])
+    np.testing.assert_array_equal(adjust(p, "none"), p)
+    assert holm(np.array([0.9, 0.8])).max() <= 1
+    assert benjamini_hochberg(np.array([])).size == 0
+    with pytest.raises(InputError, match="`correction` must be one of"):
+        adjust(p, "bonferroni")  # type: ignore[arg-type]
+
+
+def test_it_shows_itself() -> None:
+    labels = ["<b>x</b>", "[red]y[/]"]
+    a = ConfusionMatrix.from_counts([[300, 40], [60, 200]], labels=labels)
+    b = ConfusionMatrix.from_counts([[250, 90], [20, 300]], labels=labels)
+    c = compare(a, b)
+    assert "<b>x" not in c._repr_html_()
+    assert "Overlap" in str(c)
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(c)
+    assert "[red]y[/]" in console.export_text()
+    data = json.loads(json.dumps(c.to_dict(), allow_nan=False))
+    assert data["labels"] == labels
+    assert len(data["p_values"]) == 2
+    assert "Comparison of 2 classes" in repr(c)
+    with pytest.raises(InputError, match="`k` must be at least 1"):
+        c.top(0)
+
+
+COUNTS = ConfusionMatrix.from_counts([[5, 1], [1, 5]], labels=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("second", "options", "message"),
+    [
+        (
+            ConfusionMatrix.from_counts([[5, 1], [1, 5]], labels=["a", "c"]),
+            {},
+            "same classes, got 'b'",
+        ),
+        (COUNTS, {"epsilon": 0.0}, "`epsilon` must be positive"),
+        (COUNTS, {"level": 2}, "`level` must be above 0"),
+        (ConfusionMatrix.from_counts([[0, 0], [0, 0]], labels=["a", "b"]), {}, "must have samples"),
+        (COUNTS, {"paired": (["a"], ["a"])}, "`paired` must be the tuple"),
+        (COUNTS, {"paired": (["a"], ["a"], ["a", "b"])}, "three columns of the same samples"),
+        (COUNTS, {"paired": (["a"], ["a"], ["a"])}, "but the first matrix counts others"),
+    ],
+)
+def test_bad_input(second, options, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compare(COUNTS, second, **options)
+
+
+def test_pairs_of_weighted_samples_are_refused() -> None:
+    weighted = ConfusionMatrix.from_counts([[5.0, 1], [1, 5]], variances=[[9.0, 2], [2, 9]])
+    with pytest.raises(InputError, match="needs unweighted samples"):
+        compare(weighted, weighted, paired=([0], [0], [0]))
