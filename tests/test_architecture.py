@@ -14,7 +14,16 @@ SOURCE = Path(deconfuse.__file__).parent
 # A module imports at its top level only from rows above its own (or from its own package).
 ROWS = [
     ["_version", "errors", "_files", "_checks", "_text"],
-    ["_classes", "_columns", "_tally", "_named_counts", "_csv_matrix", "counting", "confusion"],
+    [
+        "_classes",
+        "_words",
+        "_columns",
+        "_tally",
+        "_named_counts",
+        "_csv_matrix",
+        "counting",
+        "confusion",
+    ],
     ["storage", "examples"],
     ["scaling"],
     ["normalization", "agreement"],

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import LabelKind, as_label, kind_of, show
+from deconfuse._words import WordTable
 from deconfuse.errors import InputError
 
 __all__ = ["CHUNK", "LabelColumn", "Vocabulary", "WeightColumn", "open_labels", "open_weights"]
@@ -29,6 +30,10 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 class Vocabulary(dict[Any, int]):
     """Codes of values in the order they are met; looking up a new value gives it a code."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables: dict[int, WordTable] = {}
+
     def __missing__(self, value: Any) -> int:
         code = self[value] = len(self)
         return code
@@ -36,6 +41,16 @@ class Vocabulary(dict[Any, int]):
     def codes(self, values: Sequence[Any]) -> npt.NDArray[np.int64]:
         """Return the codes of values."""
         return np.fromiter(map(self.__getitem__, values), np.int64, len(values))
+
+    def word_codes(self, values: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+        """Return the codes of an array of fixed-width strings."""
+        width = values.dtype.itemsize // 4
+        if not width:
+            return self.codes(values.tolist())
+        table = self._tables.get(width)
+        if table is None:
+            table = self._tables[width] = WordTable(width, self.codes)
+        return table.encode(values)
 
 
 class _MissingValuesError(Exception):
@@ -259,7 +274,7 @@ def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, 
         case "f":
             return "int", _whole(values, name)
         case "U":
-            return "str", vocabulary.codes(values.tolist())
+            return "str", vocabulary.word_codes(values)
         case "O" | "T":
             return _encode_list(values.tolist(), vocabulary, name)
         case "M":
