@@ -1,0 +1,175 @@
+"""Do 95 % intervals hold the truth 95 % of the time? A simulation study.
+
+``python -m benchmarks.coverage``           to docs/generated and docs/images
+``python -m benchmarks.coverage --quick``   a tenth of it, to the terminal only
+
+A classifier is drawn, its exact normalized matrix is the truth; then test sets are sampled from it
+and the intervals of every cell are checked against the truth, by the count that the cell may
+expect.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse import normalize
+from deconfuse._files import write_text
+
+Floats = NDArray[np.float64]
+
+ROOT = Path(__file__).parent.parent
+METHODS = ("row", "col", "all", "bi")
+# Expected count from ... to.
+BINS = ((10.0, np.inf), (5.0, 10.0), (2.0, 5.0), (1.0, 2.0), (0.5, 1.0), (0.1, 0.5), (0.0, 0.1))
+# Classes, samples, test sets.
+SIZES = ((10, 1_000, 300), (10, 10_000, 300), (30, 10_000, 100), (100, 50_000, 20))
+ACCURACIES = (0.6, 0.9)
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Return one row a setting, method and bin: how many intervals there were, how many held."""
+    rows = []
+    for n_classes, n_samples, n_sets in SIZES:
+        for skewed in (False, True):
+            tally = {method: np.zeros((len(BINS), 2)) for method in METHODS}
+            for accuracy in ACCURACIES:
+                rng = np.random.default_rng([n_classes, n_samples, skewed, round(100 * accuracy)])
+                shares = _classifier(n_classes, accuracy, skewed, rng)
+                for method, counted in _covered(
+                    shares, n_samples, max(2, n_sets // 10) if quick else n_sets, rng
+                ).items():
+                    tally[method] += counted
+            for method, counted in tally.items():
+                for (low, high), (cells, held) in zip(BINS, counted, strict=True):
+                    rows.append(
+                        {
+                            "n_classes": n_classes,
+                            "n_samples": n_samples,
+                            "skewed": skewed,
+                            "method": method,
+                            "expected_from": low,
+                            "expected_to": high,
+                            "intervals": int(cells),
+                            "coverage": held / cells if cells else float("nan"),
+                        }
+                    )
+            print(f"{n_classes} classes, {n_samples:,} samples, skewed {skewed}", flush=True)
+    return rows
+
+
+def _classifier(n_classes: int, accuracy: float, skewed: bool, rng: np.random.Generator) -> Floats:
+    """Return the joint distribution of label and prediction of a made-up classifier."""
+    errors = rng.gamma(0.5, size=(n_classes, n_classes))
+    np.fill_diagonal(errors, 0)
+    rates = (1 - accuracy) * errors / errors.sum(axis=1, keepdims=True)
+    np.fill_diagonal(rates, accuracy)
+    prevalence = np.full(n_classes, 1 / n_classes)
+    if skewed:
+        rates = rates * np.exp(0.7 * rng.normal(size=n_classes))
+        rates /= rates.sum(axis=1, keepdims=True)
+        prevalence = 0.8 * rng.dirichlet(np.ones(n_classes)) + 0.2 / n_classes
+    return np.asarray(prevalence[:, None] * rates)
+
+
+def _covered(
+    shares: Floats, n_samples: int, n_sets: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Return, for each method and bin, the number of intervals and of those that held."""
+    expected = n_samples * shares
+    truth = {
+        method: np.asarray(normalize(expected, method, epsilon=0.0).matrix) for method in METHODS
+    }
+    held = {method: np.zeros_like(expected) for method in METHODS}
+    for _ in range(n_sets):
+        counts = _filled(rng.multinomial(n_samples, shares.ravel()).reshape(expected.shape))
+        for method in METHODS:
+            low, high = normalize(counts, method).confidence_interval(0.95)
+            held[method] += (low <= truth[method]) & (truth[method] <= high)
+    places = [(low <= expected) & (expected < high) for low, high in BINS]
+    return {
+        method: np.array([[place.sum() * n_sets, held[method][place].sum()] for place in places])
+        for method in METHODS
+    }
+
+
+def _filled(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Refuse to go on with a class that was not drawn: its row would be undefined."""
+    if (counts.sum(axis=0) == 0).any() or (counts.sum(axis=1) == 0).any():
+        raise RuntimeError("a class is missing from a simulated test set: take more samples")
+    return counts
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the coverage of bi by expected count, and of the others for ten and more."""
+    names = [f"{low:g} to {high:g}" for low, high in BINS[1:]]
+    head = [
+        "| classes | samples | labels and bias | row | col | all | **bi** |"
+        + "".join(f" bi, {name} |" for name in names),
+        "|---|---|---|" + "---|" * (4 + len(names)),
+    ]
+    lines = []
+    for key in dict.fromkeys((r["n_classes"], r["n_samples"], r["skewed"]) for r in rows):
+        chosen = [r for r in rows if (r["n_classes"], r["n_samples"], r["skewed"]) == key]
+        by = {(r["method"], r["expected_from"]): r["coverage"] for r in chosen}
+        cells = [by[method, 10.0] for method in METHODS]
+        cells += [by["bi", low] for low, _ in BINS[1:]]
+        shown = [f"{100 * value:.1f}" if np.isfinite(value) else "–" for value in cells]
+        lines.append(
+            f"| {key[0]} | {key[1]:,} | {'skewed' if key[2] else 'balanced'}"
+            f" | {' | '.join(shown)} |"
+        )
+    return "\n".join([*head, *lines])
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw coverage against expected count, one line a setting."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    order = list(reversed(BINS))
+    for axis, method in zip(axes, ("row", "bi"), strict=True):
+        axis.axhspan(93, 97, color="#d9730d", alpha=0.15)
+        for key in dict.fromkeys((r["n_classes"], r["n_samples"], r["skewed"]) for r in rows):
+            by = {
+                r["expected_from"]: 100 * r["coverage"]
+                for r in rows
+                if (r["n_classes"], r["n_samples"], r["skewed"], r["method"]) == (*key, method)
+            }
+            axis.plot(
+                range(len(order)),
+                [by[low] for low, _ in order],
+                "o--" if key[2] else "o-",
+                ms=4,
+                label=f"{key[0]} classes, {key[1]:,}{', skewed' if key[2] else ''}",
+            )
+        axis.set_xticks(range(len(order)), [f"≥ {low:g}" for low, _ in order])
+        axis.set_xlabel("expected count of the cell")
+        axis.set_title(f"{method}-normalized")
+    axes[0].set_ylabel("intervals that hold the truth, %")
+    axes[1].legend(fontsize=7, loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth, to the terminal only")
+    options = parser.parse_args()
+    rows = run(options.quick)
+    text = table(rows)
+    print(text)
+    if not options.quick:
+        write_text(ROOT / "docs" / "generated" / "coverage.md", text + "\n")
+        draw(rows, ROOT / "docs" / "images" / "coverage.png")
+
+
+if __name__ == "__main__":
+    main()
