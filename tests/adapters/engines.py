@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -142,6 +143,7 @@ def spark_session() -> Iterator[Any]:
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.memory", "1g")
+            .config("spark.pyspark.python", sys.executable)
             .getOrCreate()
         )
         session.sparkContext.setLogLevel("ERROR")

@@ -163,6 +163,26 @@ def test_sums_of_the_engine_equal_memory(
     np.testing.assert_allclose(moments.covariance, expected, rtol=1e-7)
 
 
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_spark_workers_without_arrow_do_sums(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.errors import PythonException
+
+    frame = spark.createDataFrame(pa.table(columns_of(DATA)))
+    calls = []
+
+    def refuse(*_: Any) -> Any:
+        calls.append("tried")
+        raise PythonException("ModuleNotFoundError: No module named 'pyarrow'")
+
+    monkeypatch.setattr(type(frame), "mapInArrow", refuse)
+    points = frame_geometry._as_frame(frame).lazy()
+    moments = frame_moments.frame_moments(points, EMBEDDING[:3])
+    assert calls == ["tried"]
+    expected = np.cov(DATA.embeddings[:, :3].T, bias=True)
+    np.testing.assert_allclose(moments.covariance, expected, rtol=1e-9)
+
+
 def test_more_cells_than_64_bits_can_number(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
     options = {"projection": None, "bin_factor": 1e-4}

@@ -1,11 +1,14 @@
 """Moments of an embedding in a frame, by one pass of its engine.
 
-Engines in this process hand over batches; Dask computes the moments of each partition where it
-is; elsewhere they are sums that the engine aggregates. All give the same moments to rounding.
+Engines in this process hand over batches; Dask and Spark compute the moments of each partition
+where it is; elsewhere they are sums that the engine aggregates. All give the same moments to
+rounding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -31,6 +34,8 @@ def frame_moments(points: nw.LazyFrame[Any], names: list[str]) -> Moments:
             moments = Moments.total(Moments.of(batch) for batch in batches(columns) if len(batch))
         elif columns.implementation.is_dask():
             moments = _by_partition(columns)
+        elif columns.implementation.is_pyspark() and find_spec("pyarrow") is not None:
+            moments = _by_spark_task(columns, names)
         else:
             moments = _by_sums(columns, names)
     if moments is None or moments.count < 2:
@@ -84,6 +89,52 @@ def _of_partition(part: Any) -> Moments | None:
     values = part.to_numpy(dtype=np.float64, na_value=np.nan)
     with np.errstate(invalid="ignore", over="ignore"):
         return Moments.of(values) if len(values) else None
+
+
+def _by_spark_task(columns: nw.LazyFrame[Any], names: list[str]) -> Moments | None:
+    """Let each task reduce its rows to moments, in numpy: thousands of sums are slow to compile.
+
+    Workers whose Python lacks numpy or pyarrow do the sums after all.
+    """
+    from pyspark.errors import PythonException
+
+    width = len(names)
+
+    # Spark sends a function inside a function by value, so workers need numpy and pyarrow alone;
+    # that is also why this repeats `Moments` instead of using it.
+    def reduce_rows(batches: Iterator[Any]) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        count, mean, scatter = 0, np.zeros(width), np.zeros((width, width))
+        with np.errstate(invalid="ignore", over="ignore"):
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                rows = np.stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+                rows = rows.astype(np.float64, copy=False)
+                centre = rows.mean(axis=1)
+                rows -= centre[:, None]
+                gap, total = centre - mean, count + batch.num_rows
+                mean = mean + gap * (batch.num_rows / total)
+                scatter += rows @ rows.T + np.outer(gap, gap) * (count * batch.num_rows / total)
+                count = total
+        values = [[count], [mean.tolist()], [scatter.ravel().tolist()]]
+        yield pa.RecordBatch.from_arrays([pa.array(value) for value in values], names=fields)
+
+    fields = ["rows", "mean", "scatter"]
+    schema = "rows long, mean array<double>, scatter array<double>"
+    try:
+        parts = columns.to_native().mapInArrow(reduce_rows, schema).collect()
+    except PythonException as error:
+        if "ModuleNotFoundError" not in str(error):
+            raise
+        return _by_sums(columns, names)
+    return Moments.total(
+        Moments(part["rows"], np.array(part["mean"]), np.reshape(part["scatter"], (width, width)))
+        for part in parts
+        if part["rows"]
+    )
 
 
 def _by_sums(columns: nw.LazyFrame[Any], names: list[str]) -> Moments | None:
