@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from deconfuse.cli import commands, demo_command
+from deconfuse.cli import commands, demo_command, normalize_command
 from deconfuse.cli.console import say_error, show_warnings
 from deconfuse.errors import DeconfuseError, InputError
 
@@ -60,7 +60,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo_command.demo)
 app.command("report")(commands.report)
-app.command("normalize")(commands.normalize)
+app.command("normalize")(normalize_command.normalize)
 app.command("diagnose")(commands.diagnose)
 app.command("compare")(commands.compare)
 

@@ -1,18 +1,15 @@
-"""The commands on a person's own predictions. They read, call, show and write; others compute."""
+"""``report``, ``diagnose`` and ``compare``. They read, call, show and write; others compute."""
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
 from deconfuse.cli import console
 from deconfuse.cli.findings import show_findings
 from deconfuse.cli.inputs import (
-    STANDARD,
     Columns,
     check_output,
     name_files,
@@ -37,157 +34,7 @@ from deconfuse.cli.options import (
 )
 from deconfuse.errors import InputError
 
-if TYPE_CHECKING:
-    from deconfuse.normalization import Normalized
-
-__all__ = ["compare", "diagnose", "normalize", "report"]
-
-
-class Method(StrEnum):
-    """The normalizations, by the paper's names and scikit-learn's."""
-
-    bi = "bi"
-    row = "row"
-    col = "col"
-    all = "all"
-    true = "true"
-    pred = "pred"
-
-
-class Format(StrEnum):
-    """How a normalized matrix is written."""
-
-    text = "text"
-    csv = "csv"
-    json = "json"
-    markdown = "markdown"
-    latex = "latex"
-
-
-def normalize(
-    file: FileArgument,
-    method: Annotated[
-        Method, typer.Option("--method", "-m", help="true and pred are row and col.")
-    ] = Method.bi,
-    epsilon: EpsilonOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write to this file: .csv, .json, .md, .tex, or a picture (.png, .svg, .pdf)."
-            " - is standard output.",
-            show_default=False,
-        ),
-    ] = None,
-    format: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="Default: by the name of --output, else text.",
-            show_default=False,
-        ),
-    ] = None,
-    json: JsonOption = False,
-    label: LabelOption = "label",
-    prediction: PredictionOption = "prediction",
-    weight: WeightOption = None,
-    scores: ScoresOption = None,
-) -> None:
-    """Normalize a confusion matrix: by row, column, all, or both at once (bi).
-
-    [bold]Examples[/bold]
-
-      deconfuse normalize predictions.csv
-
-      deconfuse normalize predictions.parquet --method row --output rows.csv
-
-      deconfuse normalize matrix.csv -o matrix.png
-
-      cat predictions.csv | deconfuse normalize - --label y --prediction y_hat --json
-    """
-    check_output(output, file)
-    chosen = _format(format, json, output)
-    cm = read_matrix(file, Columns(label, prediction, weight, scores))
-    with console.working("Normalizing"):
-        normalized = cm.normalize(method.value, epsilon=epsilon)
-    if chosen is not None:
-        _write_table(normalized, chosen, output)
-        return
-    assert output is not None
-    _write_picture(normalized, output)
-
-
-def _format(format: Format | None, json: bool, output: Path | None) -> Format | None:
-    """Return the format asked for; None is a picture."""
-    from deconfuse.reporting.tables import TABLE_FORMATS
-
-    if json:
-        if format not in (None, Format.json):
-            raise InputError(f"Only one format can be written, got --json and --format {format}.")
-        return Format.json
-    if format is not None or output is None or str(output) == STANDARD:
-        return format or Format.text
-    suffix = output.suffix.lower()
-    if suffix in TABLE_FORMATS:
-        return Format(TABLE_FORMATS[suffix])
-    if suffix == ".txt":
-        return Format.text
-    _check_picture(output)
-    return None
-
-
-def _check_picture(output: Path) -> None:
-    """Refuse a name that says no format, before anything is counted."""
-    from deconfuse.reporting.plots import picture_format
-
-    try:
-        picture_format(output)
-    except InputError as error:
-        raise InputError(
-            f"`--output` must end in .csv, .json, .md, .tex, .txt or a picture's format, got"
-            f" {str(output)!r}.",
-            hint=f"for a picture, {error.hint}",
-        ) from error
-
-
-def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
-    from deconfuse._files import write_text
-    from deconfuse.reporting.tables import TableFormat, write_table
-
-    to_screen = output is None or str(output) == STANDARD
-    if format is Format.text:
-        from deconfuse.cli.matrices import print_matrix
-
-        if to_screen:
-            print_matrix(console.out(), n)
-            return
-        wide = console.plain()
-        with wide.capture() as captured:
-            print_matrix(wide, n)
-        text = captured.get()
-    else:
-        text = write_table(n, cast(TableFormat, format.value))
-    if output is None or to_screen:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    write_text(output, text)
-    console.say(f"wrote {output}")
-
-
-def _write_picture(n: Normalized, output: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from deconfuse.reporting.drawing import figure_size, label_texts
-    from deconfuse.reporting.plots import ConfusionMatrixDisplay, write_figure
-
-    # A figure of its own: pyplot would look for a window system.
-    figure = Figure(figsize=figure_size(n.n_classes, label_texts(n.labels)), layout="constrained")
-    ConfusionMatrixDisplay(n).plot(ax=figure.subplots())
-    write_figure(figure, output)
-    console.say(f"wrote {output}")
+__all__ = ["compare", "diagnose", "leave_page", "report"]
 
 
 def diagnose(

@@ -47,7 +47,7 @@ def demo(
     """
     import deconfuse as dc
     from deconfuse.demo import make_demo
-    from deconfuse.reporting.plots import picture_format
+    from deconfuse.reporting.pictures import picture_format
 
     check_output(output)
     check_output(picture)
@@ -117,7 +117,7 @@ def _tell(data: Demo, found: Diagnosis) -> None:
 def _draw(cm: ConfusionMatrix, picture: Path) -> None:
     from matplotlib.figure import Figure
 
-    from deconfuse.reporting.plots import plot_four, write_figure
+    from deconfuse.reporting.pictures import plot_four, write_figure
 
     write_figure(plot_four(cm, figure=Figure()), picture)
     console.say(f"wrote {picture}")

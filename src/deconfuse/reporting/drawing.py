@@ -28,6 +28,7 @@ __all__ = [
     "draw_labels",
     "draw_numbers",
     "figure_size",
+    "has_room",
     "number_texts",
 ]
 
@@ -36,6 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 _LONGEST_LABEL = 24
 _SMALLEST_NUMBER = 5.5
 _PLEASANT_NUMBER = 7.0
+_NUMBER_HEIGHT = 0.46
 _SMALLEST_LABEL = 5.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
 _CHARACTER_WIDTH, _LINE_HEIGHT = 0.6, 1.15
@@ -272,10 +274,15 @@ def draw_numbers(
     return result
 
 
+def has_room(cell: float) -> bool:
+    """Whether a cell is high enough for a number of any length."""
+    return _NUMBER_HEIGHT * cell >= _SMALLEST_NUMBER
+
+
 def fitting_size(texts: npt.NDArray[np.str_], cell: float) -> float:
     """Return the font size at which the longest of the texts fits into a cell."""
     longest = max((len(text) for text in texts.flat), default=1)
-    return min(11.0, 0.46 * cell, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
+    return min(11.0, _NUMBER_HEIGHT * cell, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
 
 
 def _contrast(image: AxesImage, i: int, j: int) -> str:

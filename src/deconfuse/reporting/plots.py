@@ -191,14 +191,16 @@ class ConfusionMatrixDisplay:
             drawing.draw_labels(ax, names, cell=cell, rotation=xticks_rotation)
         cell = drawing.cell_points(ax, len(values))
         self.text_ = None
-        if include_values is not False:
-            no_sample = values == 0 if self._counts is None else self._counts == 0
+        if include_values or (include_values is None and drawing.has_room(cell)):
+            texts = drawing.number_texts(
+                values, whole=whole, values_format=values_format, cell=cell
+            )
             self.text_ = drawing.draw_numbers(
                 ax,
-                drawing.number_texts(values, whole=whole, values_format=values_format, cell=cell),
+                texts,
                 images,
                 cell=cell,
-                faint=no_sample,
+                faint=values == 0 if self._counts is None else self._counts == 0,
                 options=text_kw or {},
                 always=include_values is True,
             )
