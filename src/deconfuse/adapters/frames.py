@@ -200,7 +200,7 @@ def _group(
             nw.col(_WEIGHT).min().alias("lowest"),
         ]
     try:
-        grouped = _collect(chosen.group_by(_TRUE, _PRED).agg(*sums).head(MAX_PAIRS + 1))
+        grouped = _collect(_limited(chosen.group_by(_TRUE, _PRED).agg(*sums)))
     except TypeError as error:
         # pandas finds out about lists in object columns only when it hashes them.
         if "unhashable" not in str(error):
@@ -231,6 +231,13 @@ def _group(
             _floats(grouped["lowest"]),
         )
     return PairTable(_values(grouped[_TRUE]), _values(grouped[_PRED]), rows, weights)
+
+
+def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    # In Spark a limit moves all groups through one task, and the driver has a limit of its own.
+    if grouped.implementation.is_spark_like():
+        return grouped
+    return grouped.head(MAX_PAIRS + 1)
 
 
 def _collect(grouped: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
