@@ -133,7 +133,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
     order = list(reversed(BINS))
     for axis, method in zip(axes, ("row", "bi"), strict=True):
         axis.axhspan(93, 97, color="#d9730d", alpha=0.15)
@@ -154,7 +154,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axis.set_xlabel("expected count of the cell")
         axis.set_title(f"{method}-normalized")
     axes[0].set_ylabel("intervals that hold the truth, %")
-    axes[1].legend(fontsize=7, loc="lower right")
+    axes[1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1.0))
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
