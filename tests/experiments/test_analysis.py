@@ -127,11 +127,10 @@ def claim(*supports: str) -> Claim:
         ("yyf", "holds"),
         (
             "yyun",
-            "holds in part (in 2 of 4 cells; the opposite in MNIST: c3; "
-            "no difference in MNIST: c2)",
+            "holds in part (in 2 of 4 cells; the opposite in MNIST: c3; unclear in MNIST: c2)",
         ),
         ("ynn", "does not hold (in 1 of 3 cells; the opposite in MNIST: c1, c2)"),
-        ("u", "does not hold (in 0 of 1 cells; no difference in MNIST: c0)"),
+        ("u", "does not hold (in 0 of 1 cells; unclear in MNIST: c0)"),
         ("ff", "not decided (fewer than three seeds)"),
     ],
 )

@@ -14,10 +14,11 @@ from tests.support import require
 from typer.testing import CliRunner
 
 from deconfuse import InputError
-from deconfuse.experiments import sweep
+from deconfuse.experiments import crews, sweep
 from deconfuse.experiments.commands import app
+from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.records import read_records, write_record
-from deconfuse.experiments.sweep import executor_crew, plan_runs
+from deconfuse.experiments.sweep import plan_runs
 
 RUNNER = CliRunner()
 
@@ -51,7 +52,7 @@ def test_reproduce_from_data_to_text(
     require("torch")
     # The slice is known to this process only, so the runs stay in it.
     with ThreadPoolExecutor(1) as pool:
-        monkeypatch.setattr(sweep, "local_crew", lambda *_: executor_crew(pool, 1))
+        monkeypatch.setattr(crews, "local_crew", lambda *_: executor_crew(pool, 1))
         results = tmp_path / "results"
         options = ["--data", str(data), "--results", str(results), "--no-keep-arrays"]
         arguments = ["reproduce", "--dataset", "mnist", "--alpha", "1", "--seeds", "2", *options]

@@ -19,14 +19,12 @@ from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.crews import dask_crew, executor_crew, local_crew
 from deconfuse.experiments.records import read_records, record_path, write_record
 from deconfuse.experiments.sweep import (
     Places,
     SweepError,
-    dask_crew,
-    executor_crew,
     expected_cost,
-    local_crew,
     measure_again,
     plan_runs,
     run_sweep,
@@ -46,7 +44,7 @@ def trained(data: Path) -> list[str]:
     return (data / "trained.txt").read_text().split()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -134,7 +132,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 import slices
-from deconfuse.experiments.sweep import Places, local_crew, plan_runs, run_sweep
+from deconfuse.experiments.crews import local_crew
+from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
 if __name__ == "__main__":
     data = Path({data!r})
     plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
@@ -231,7 +230,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 from making import make_record
-from deconfuse.experiments.sweep import Places, SweepError, executor_crew, plan_runs, run_sweep
+from deconfuse.experiments.crews import executor_crew
+from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
 
 plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, slope
 
-__all__ = ["Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
+__all__ = ["LEAST_SEEDS", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
 
 #: Fewer seeds than this give no verdict.
 LEAST_SEEDS = 3
@@ -92,11 +92,19 @@ class Claim:
         words = "holds in part" if 2 * len(yes) >= len(decided) else "does not hold"
         return f"{words} ({_where(yes, decided)})"
 
+    @property
+    def basis(self) -> dict[str, tuple[int, int]]:
+        """The fewest and the most seeds behind a cell, for each dataset."""
+        seeds: dict[str, list[int]] = {}
+        for item in self.evidence:
+            seeds.setdefault(item.row.split(", GCM")[0], []).append(item.sample.n)
+        return {row: (min(counts), max(counts)) for row, counts in seeds.items()}
+
 
 def _where(yes: Sequence[Evidence], decided: Sequence[Evidence]) -> str:
     """Say shortly where a claim holds and where it does not."""
     parts = [f"in {len(yes)} of {len(decided)} cells"]
-    for support, words in ((Support.NO, "the opposite in"), (Support.UNCLEAR, "no difference in")):
+    for support, words in ((Support.NO, "the opposite in"), (Support.UNCLEAR, "unclear in")):
         rows: dict[str, list[str]] = {}
         for item in decided:
             if item.support is support:

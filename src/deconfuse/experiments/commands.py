@@ -211,20 +211,17 @@ def _sweep(
     crew: tuple[int | None, int | None, str | None],
     keep_arrays: bool,
 ) -> None:
-    from deconfuse.experiments.sweep import (
-        Places,
-        dask_crew,
-        expected_cost,
-        local_crew,
-        run_sweep,
-    )
+    from deconfuse.experiments import crews
+    from deconfuse.experiments.sweep import Places, expected_cost, run_sweep
 
     workers, threads, address = crew
     if address is not None and workers is not None:
         raise InputError("Only one of `--workers` and `--dask` can be given, got both.")
     places = Places(results / "records", data, data / "cache" if keep_arrays else None)
     open_crew = (
-        dask_crew(address) if address else local_crew(workers or os.cpu_count() or 1, threads)
+        crews.dask_crew(address)
+        if address
+        else crews.local_crew(workers or os.cpu_count() or 1, threads)
     )
     with Progress(
         TextColumn("{task.description}"),

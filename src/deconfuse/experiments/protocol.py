@@ -11,11 +11,12 @@ from pathlib import Path
 
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, RunConfig
+from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_records
 from deconfuse.experiments.runs import train_run
-from deconfuse.experiments.sweep import Places, executor_crew, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
 from deconfuse.experiments.tasks import TrainFunction
 
 __all__ = ["run_protocol"]

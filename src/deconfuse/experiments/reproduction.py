@@ -14,8 +14,8 @@ from deconfuse.errors import InputError
 from deconfuse.experiments import causes, extensions
 from deconfuse.experiments.analysis import Scores, score_records, to_csv
 from deconfuse.experiments.arrays import read_arrays
-from deconfuse.experiments.claims import Claim, paper_claims
-from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
+from deconfuse.experiments.config import DATASETS, RunConfig
 from deconfuse.experiments.figures import draw_clusters, draw_curves, draw_effects, draw_instance
 from deconfuse.experiments.records import Record, read_records
 from deconfuse.experiments.text import MARKS, claim_table, dataset_title, markdown_table
@@ -123,7 +123,8 @@ def _write_text(
     records: Sequence[Record], claims: Sequence[Claim], figures: Sequence[str], rest: Sequence[str]
 ) -> str:
     summary = markdown_table(
-        ["claim of the paper", "verdict"], [[c.title, f"**{c.verdict}**"] for c in claims]
+        ["claim of the paper", "verdict", "rests on"],
+        [[c.title, f"**{c.verdict}**", _basis(c)] for c in claims],
     )
     marks = ", ".join(f"{mark} {support.value}" for support, mark in MARKS.items())
     parts = [
@@ -145,6 +146,21 @@ def _write_text(
     for name in figures:
         parts += [f"![{_CAPTIONS[name]}](figures/{name})", f"*{_CAPTIONS[name]}*"]
     return "\n\n".join([*parts, *(part for part in rest if part)]) + "\n"
+
+
+def _basis(claim: Claim) -> str:
+    """Say how many seeds of which datasets a verdict rests on, and which were not run."""
+    parts = []
+    for dataset, (fewest, most) in claim.basis.items():
+        seeds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        few = ", too few" if most < LEAST_SEEDS else ""
+        parts.append(f"{dataset} n = {seeds}{few}")
+    titles = [dataset_title(name) for name in DATASETS]
+    missing = [title for title in titles if title not in claim.basis]
+    # A study of other datasets owes the paper's nothing.
+    if missing and len(missing) < len(titles):
+        parts.append(f"not run: {', '.join(missing)}")
+    return "; ".join(parts)
 
 
 def describe_runs(records: Sequence[Record]) -> str:
