@@ -185,7 +185,7 @@ def _changes(
                 severity=float(min(size[i, j], 1.0)),
                 sentence=(
                     f"{what}: {first[i, j]:.2g} → {second[i, j]:.2g} ({before.counts[i, j]:,.6g} → "
-                    f"{after.counts[i, j]:,.6g} samples; corrected p {p_values[i, j]:.1g})."
+                    f"{after.counts[i, j]:,.6g} samples; corrected p {_p_value(p_values[i, j])})."
                 ),
                 advice="",
                 cells=((i, j),),
@@ -193,6 +193,10 @@ def _changes(
             )
         )
     return tuple(found)
+
+
+def _p_value(value: float) -> str:
+    return "below 1e-15" if value < 1e-15 else f"{value:.1g}"
 
 
 def _change_headline(result: Comparison, names: list[str]) -> str:
@@ -204,10 +208,12 @@ def _change_headline(result: Comparison, names: list[str]) -> str:
             f"No cell differs significantly between {first} and {second}: overlap "
             f"{result.overlap:.3f}, where equal ones would show {result.overlap_if_equal:.3f}."
         )
-    gain = -float(np.diag(result.difference).mean())
-    better = "better" if gain > 0 else "worse"
+    before, after = (
+        float(np.mean(np.diag(_dense(n.matrix)))) for n in (result.first, result.second)
+    )
+    word = "better" if after > before else "worse"
     plural = "cells differ" if n_cells > 1 else "cell differs"
     return (
-        f"{second} tells the classes apart {better} than {first}: {abs(gain):.2g} a class on "
-        f"average. {n_cells:,} {plural} significantly."
+        f"{second} tells the classes apart {word} than {first}: {before:.2f} → {after:.2f} of each "
+        f"class on the diagonal. {n_cells:,} {plural} significantly."
     )

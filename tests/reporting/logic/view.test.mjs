@@ -135,6 +135,18 @@ test("small cells share a pixel with the strongest of them; the diagonal stays w
   assert.deepEqual([close.width, close.pixels[0]], [3, palette[shades[5 * n + 40]]]);
 });
 
+test("on a log scale only what was counted has a colour", () => {
+  const study = readStudy(payloadOf([[90, 0], [1, 9]], { epsilon: 0.5 }));
+  const pane = paneOf(study, frameOf(study, new Map(), STATE), { method: "bi", model: "0", log: true });
+  const shades = shadesOf(pane, 2);
+  assert.equal(shades[1], 0);
+  assert.ok(shades[2] > 0);
+  for (const scale of [{ low: 0.09, high: 0.9, max: 1, log: true }, { low: 1e-4, high: 1, max: 1, log: true }]) {
+    const ticks = color.ticksOf(scale);
+    assert.ok(ticks.length >= 2 && ticks.every((tick) => tick >= scale.low * 0.999 && tick <= scale.high * 1.001));
+  }
+});
+
 test("a class that was never seen differs from zero", () => {
   const { pane } = shownOf([[5, 0], [0, 0]]);
   const shades = shadesOf(pane, 2);

@@ -127,8 +127,12 @@ export function ticksOf(scale, wanted = 4) {
   const { low, high, log } = scale;
   if (log) {
     const ticks = [];
-    for (let power = Math.ceil(Math.log10(low)); 10 ** power <= high * 1.0001; power++) ticks.push(10 ** power);
-    return ticks.length > 1 ? ticks : [low, high];
+    // Powers of ten, and on a short scale also their double and their half.
+    const steps = high / low > 100 ? [1] : [1, 2, 5];
+    for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power++) {
+      ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low * 0.9999 && tick <= high * 1.0001));
+    }
+    return ticks;
   }
   const raw = high / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -106,7 +106,8 @@ function differenceLines({ study, frame, state, pane }, i, j) {
   if (study.models.length < 2 || frame.n !== study.n) return [];
   const [a, b] = study.models.map((/** @type {any} */ model) => model.value(state.method.startsWith("gcm-") ? "bi" : state.method, i, j));
   const p = pValueOf(study, i, j);
-  const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${short(p, 2)})` : `, may be chance (corrected p ${short(p, 2)})`;
+  const size = p < 1e-15 ? "below 10⁻¹⁵" : short(p, 2);
+  const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` : `, may be chance (corrected p ${size})`;
   return [
     h("h3", {}, "Two models"),
     h("p", {}, nameText(study.models[0].name), ` ${short(a)} `, h("span", { class: "soft" }, `(${count(study.models[0].count(i, j))})`), " → ", nameText(study.models[1].name), ` ${short(b)} `,

@@ -81,10 +81,11 @@ export function toSvg({ pane, frame, rows, cols, title, image }) {
       out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="none" stroke="#ccc" stroke-dasharray="2 2"/>`);
       return;
     }
-    const { name, t } = shadeOf(pane, value, u === v);
+    const invented = pane.off.log && pane.epsilon > 0 && pane.counts[u * frame.n + v] === 0;
+    const { name, t } = shadeOf(pane, invented ? 0 : value, u === v);
     const opacity = pane.faded?.[u * frame.n + v] ? ' fill-opacity="0.3"' : "";
     out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables[name], t)}"${opacity}/>`);
-    if (cell >= 30 && value !== 0) {
+    if (cell >= 30 && value !== 0 && !invented) {
       const ink = luminanceAt(tables[name], opacity ? 0 : t) > 0.35 ? "#1a1a1a" : "#fff";
       const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) : cellText(pane, value);
       out.push(`<text x="${x + cell / 2}" y="${y + cell / 2}" fill="${ink}" font-size="10" text-anchor="middle" dominant-baseline="central">${escapeXml(text)}</text>`);
