@@ -264,6 +264,8 @@ def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, 
         return _encode_coded(values, vocabulary, name)
     if isinstance(values, list):
         return _encode_list(values, vocabulary, name)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
     match values.dtype.kind:
         case "i":
             return "int", values

@@ -123,9 +123,10 @@ class ConfusionMatrix:
             torch tensors, of ints, strings, bools, dates or categories.
         labels : sequence, optional
             The classes in the order wanted, also those that do not occur. By default the sorted
-            classes that occur, for categoricals too.
+            classes that occur; for categoricals too, as in scikit-learn.
         sample_weight : sequence of shape (n_samples,), optional
-            Finite, non-negative weights.
+            Finite, non-negative weights. Whole numbers give whole counts. The sums of their
+            squares are kept as ``variances``.
 
         Returns
         -------
@@ -134,8 +135,14 @@ class ConfusionMatrix:
         Raises
         ------
         InputError
-            If lengths differ, nothing is given, values are missing or of mixed types, or a value
-            is not in ``labels``.
+            If lengths differ, nothing is given, values are missing or of mixed types (also bool
+            and int), or a value is not in ``labels``.
+
+        Notes
+        -----
+        Columns are read once, in pieces; memory beyond them follows the distinct pairs, not the
+        samples and not the square of the number of classes. Whole floats count as ints and
+        timestamps at midnight as dates, since tables store them so; other floats are refused.
 
         Examples
         --------
@@ -157,9 +164,11 @@ class ConfusionMatrix:
         Parameters
         ----------
         counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
-            True classes on rows, predicted classes on columns.
+            True classes on rows, predicted classes on columns. A DataFrame has its class names
+            in its columns and its index (or first column), which are aligned by name.
         labels : sequence, optional
-            Class names; by default those of the DataFrame, or 0, 1, 2 and so on.
+            Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
+            they choose the order and may add classes that it lacks, as a crosstab does.
         variances : array-like or sparse array, optional
             Sum of squared weights of each cell, if the counts are weighted.
 
@@ -279,6 +288,11 @@ class ConfusionMatrix:
         return normalize(self, method, epsilon=epsilon, throw=throw)
 
     def __add__(self, other: object) -> ConfusionMatrix:
+        """Merge two shards: counts and variances of classes of the same name add up.
+
+        The classes are those of both; sorted if both are, else those on the left first. So
+        merging shards gives the matrix of counting them at once, in any order.
+        """
         if isinstance(other, (int, float)) and other == 0:
             return self
         if not isinstance(other, ConfusionMatrix):
@@ -363,7 +377,7 @@ class ConfusionMatrix:
         if self.is_sparse:
             sparse: Any = pd.DataFrame.sparse
             return cast("pd.DataFrame", sparse.from_spmatrix(self.counts, index, columns))
-        return pd.DataFrame(self.counts, index, columns)
+        return pd.DataFrame(np.array(self.counts), index, columns)
 
     def save(self, path: str | os.PathLike[str], *, format: FileFormat | None = None) -> None:
         """Write the matrix to a file, complete or not at all.
