@@ -17,6 +17,7 @@ ROWS = [
     [
         "_classes",
         "_words",
+        "_sources",
         "_columns",
         "_tally",
         "_named_counts",

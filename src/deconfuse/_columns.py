@@ -6,15 +6,15 @@ Whole numbers are read as they are. Everything else (strings, dates, categories)
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import LabelKind, as_label, kind_of, show
+from deconfuse._sources import Coded, not_one_dimensional, open_source
 from deconfuse._words import WordTable
 from deconfuse.errors import InputError
 
@@ -108,7 +108,7 @@ class WeightColumn(_Column):
     def chunk(self, start: int) -> npt.NDArray[Any]:
         """Return the weights from ``start`` on, as int64 or float64."""
         values = self.read(start, min(start + CHUNK, self.size))
-        array = np.asarray(values.values if isinstance(values, _Coded) else values)
+        array = np.asarray(values.values if isinstance(values, Coded) else values)
         if array.dtype.kind == "O":
             if _missing_mask(array).any():
                 raise self._missing()
@@ -121,7 +121,7 @@ class WeightColumn(_Column):
                 f"`{self.name}` must be numbers, got {show(array[:1].tolist())} ({array.dtype}).",
             )
         if array.ndim != 1:
-            raise _not_one_dimensional(self.name, (self.size, *array.shape[1:]), hint=None)
+            raise not_one_dimensional(self.name, (self.size, *array.shape[1:]), hint=None)
         if array.dtype.kind == "f":
             if np.isnan(array).any():
                 raise self._missing()
@@ -142,125 +142,19 @@ class WeightColumn(_Column):
 
 def open_labels(values: object, *, name: str) -> LabelColumn:
     """Return a column of labels over what the caller gave, without copying it."""
-    size, read = _open(values, name=name, hint=_SCORES_HINT)
+    size, read = open_source(values, name=name, hint=_SCORES_HINT)
     return LabelColumn(name, size, read)
 
 
 def open_weights(values: object, *, name: str) -> WeightColumn:
     """Return a column of weights over what the caller gave, without copying it."""
-    size, read = _open(values, name=name, hint=None)
+    size, read = open_source(values, name=name, hint=None)
     return WeightColumn(name, size, read)
-
-
-def _open(values: Any, *, name: str, hint: str | None) -> tuple[int, Callable[[int, int], Any]]:
-    values = _unwrapped(values)
-    shape = getattr(values, "shape", None)
-    if isinstance(shape, tuple) and len(shape) != 1:
-        raise _not_one_dimensional(name, tuple(int(size) for size in shape), hint=hint)
-    if isinstance(values, np.ndarray):
-        return len(values), lambda start, stop: values[start:stop]
-    if isinstance(values, (list, tuple, range)):
-        return len(values), lambda start, stop: list(values[start:stop])
-    if _is_from(values, "torch", "Tensor"):
-        return len(values), lambda start, stop: _from_torch(values[start:stop])
-    if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
-        raise InputError(
-            f"`{name}` must be a one-dimensional sequence, got {type(values).__name__}.",
-            hint="give a list, an array, or a series; for a table use `from_frame`.",
-        )
-    series = _as_series(values)
-    if series is not None:
-        return len(series), lambda start, stop: _from_series(series[start:stop])
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise _not_one_dimensional(name, array.shape, hint=hint)
-    return len(array), lambda start, stop: array[start:stop]
-
-
-def _unwrapped(values: Any) -> Any:
-    """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
-    if isinstance(values, np.ma.MaskedArray):
-        if not np.ma.is_masked(values):
-            return values.data
-        objects = np.array(values.data, dtype=object)
-        objects[np.ma.getmaskarray(values)] = None
-        return objects
-    if _is_from(values, "pandas", "Index") or _is_from(
-        values, "pandas.api.extensions", "ExtensionArray"
-    ):
-        return sys.modules["pandas"].Series(values)
-    if _is_from(values, "pyarrow", "Array"):
-        return sys.modules["pyarrow"].chunked_array([values])
-    return values
-
-
-def _is_from(values: object, module: str, name: str) -> bool:
-    """Whether values are of a type of another library, which is not imported to find out."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(values, getattr(loaded, name))
-
-
-def _as_series(values: object) -> Any | None:
-    """Return a narwhals series, or None for what narwhals does not know."""
-    import narwhals as nw
-
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    return series if isinstance(series, nw.Series) else None
-
-
-def _from_torch(tensor: Any) -> npt.NDArray[Any]:
-    tensor = tensor.detach()
-    if tensor.dtype.is_floating_point:
-        tensor = tensor.double()
-    return np.asarray(tensor.cpu().numpy())
-
-
-class _Coded(NamedTuple):
-    """A piece of a column as positions in a list of its distinct values; -1 is missing."""
-
-    codes: npt.NDArray[Any]
-    values: list[Any]
-
-
-def _from_series(series: Any) -> npt.NDArray[Any] | list[Any] | _Coded:
-    """Return a piece of a series as an array, a list, or coded by its own library."""
-    import narwhals as nw
-
-    native = series.to_native()
-    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        implementation = series.implementation
-        if implementation.is_pandas_like() and native.dtype != object:
-            codes, values = native.factorize()
-            return _Coded(np.asarray(codes), values.tolist())
-        if implementation.is_pyarrow():
-            return _coded_by_pyarrow(native)
-        if implementation.is_polars():
-            return _coded_by_polars(series.cast(nw.String).to_native())
-    if series.dtype != nw.Object and series.null_count():
-        return list(series.to_list())
-    return np.asarray(series.to_numpy())
-
-
-def _coded_by_pyarrow(chunked: Any) -> _Coded:
-    array = chunked.combine_chunks()
-    if hasattr(array, "chunks"):  # Before PyArrow 17 an empty or split array stays chunked.
-        array = sys.modules["pyarrow"].concat_arrays(array.chunks)
-    if not hasattr(array, "dictionary"):
-        array = array.dictionary_encode()
-    return _Coded(
-        array.indices.fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary.to_pylist()
-    )
-
-
-def _coded_by_polars(series: Any) -> _Coded:
-    values = series.drop_nulls().unique()
-    codes = series.replace_strict(values, list(range(len(values))), default=-1)
-    return _Coded(codes.to_numpy(), values.to_list())
 
 
 def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, npt.NDArray[Any]]:
     """Return the kind of a piece of a column, and its whole numbers or its codes."""
-    if isinstance(values, _Coded):
+    if isinstance(values, Coded):
         return _encode_coded(values, vocabulary, name)
     if isinstance(values, list):
         return _encode_list(values, vocabulary, name)
@@ -283,7 +177,7 @@ def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, 
             if np.isnat(values).any():
                 raise _MissingValuesError
             distinct, codes = np.unique(values, return_inverse=True)
-            return _encode_coded(_Coded(codes, list(distinct)), vocabulary, name)
+            return _encode_coded(Coded(codes, list(distinct)), vocabulary, name)
         case "S":
             raise InputError(
                 f"`{name}` must hold text, not bytes, got {show(values[:1].tolist())}.",
@@ -296,7 +190,7 @@ def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, 
 
 
 def _encode_coded(
-    piece: _Coded, vocabulary: Vocabulary, name: str
+    piece: Coded, vocabulary: Vocabulary, name: str
 ) -> tuple[LabelKind, npt.NDArray[Any]]:
     if (piece.codes < 0).any() or any(map(_is_missing, piece.values)):
         raise _MissingValuesError
@@ -313,7 +207,7 @@ def _encode_list(
     if types == {int} or types == {bool}:
         return _integers(values, "bool" if types == {bool} else "int", name)
     if any(issubclass(one, (list, tuple, np.ndarray)) for one in types):
-        raise _not_one_dimensional(name, None, hint=_SCORES_HINT)
+        raise not_one_dimensional(name, None, hint=_SCORES_HINT)
     # Rarer types: what they stand for is decided value by value.
     if any(map(_is_missing, values)):
         raise _MissingValuesError
@@ -377,17 +271,8 @@ def _mixed(name: str, kinds: Iterable[str]) -> InputError:
     )
 
 
-def _not_one_dimensional(
-    name: str, shape: tuple[int, ...] | None, *, hint: str | None
-) -> InputError:
-    given = "a sequence for each sample" if shape is None else f"shape {shape}"
-    if shape is not None and len(shape) == 2 and shape[1] == 1:
-        hint = "flatten it with `.ravel()`, or select the column."
-    return InputError(f"`{name}` must be one-dimensional, got {given}.", hint=hint)
-
-
 def _missing_mask(values: Any) -> npt.NDArray[np.bool_]:
-    if isinstance(values, _Coded):
+    if isinstance(values, Coded):
         missing = np.fromiter(map(_is_missing, values.values), np.bool_, len(values.values))
         # A code of -1 wraps around to the value appended here.
         return np.append(missing, True)[values.codes]

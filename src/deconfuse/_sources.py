@@ -1,0 +1,135 @@
+"""What callers give as columns, opened for reading in pieces: arrays, lists, series, tensors.
+
+Nothing is copied as a whole. Other libraries are recognized only if they are loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse.errors import InputError
+
+__all__ = ["Coded", "not_one_dimensional", "open_source"]
+
+
+class Coded(NamedTuple):
+    """A piece of a column as positions in a list of its distinct values; -1 is missing."""
+
+    codes: npt.NDArray[Any]
+    values: list[Any]
+
+
+def open_source(
+    values: Any, *, name: str, hint: str | None
+) -> tuple[int, Callable[[int, int], Any]]:
+    """Return the length of a column and a function that reads the values from start to stop."""
+    values = _unwrapped(values)
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise not_one_dimensional(name, tuple(int(size) for size in shape), hint=hint)
+    if isinstance(values, np.ndarray):
+        return len(values), lambda start, stop: values[start:stop]
+    if isinstance(values, (list, tuple, range)):
+        return len(values), lambda start, stop: list(values[start:stop])
+    if _is_from(values, "torch", "Tensor"):
+        return len(values), lambda start, stop: _from_torch(values[start:stop])
+    if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
+        raise InputError(
+            f"`{name}` must be a one-dimensional sequence, got {type(values).__name__}.",
+            hint="give a list, an array, or a series; for a table use `from_frame`.",
+        )
+    series = _as_series(values)
+    if series is not None:
+        return len(series), lambda start, stop: _from_series(series[start:stop])
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise not_one_dimensional(name, array.shape, hint=hint)
+    return len(array), lambda start, stop: array[start:stop]
+
+
+def _unwrapped(values: Any) -> Any:
+    """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
+    if isinstance(values, np.ma.MaskedArray):
+        if not np.ma.is_masked(values):
+            return values.data
+        objects = np.array(values.data, dtype=object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    if _is_from(values, "pandas", "Index") or _is_from(
+        values, "pandas.api.extensions", "ExtensionArray"
+    ):
+        return sys.modules["pandas"].Series(values)
+    if _is_from(values, "pyarrow", "Array"):
+        return sys.modules["pyarrow"].chunked_array([values])
+    return values
+
+
+def _is_from(values: object, module: str, name: str) -> bool:
+    """Whether values are of a type of another library, which is not imported to find out."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(values, getattr(loaded, name))
+
+
+def _as_series(values: object) -> Any | None:
+    """Return a narwhals series, or None for what narwhals does not know."""
+    import narwhals as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def _from_torch(tensor: Any) -> npt.NDArray[Any]:
+    tensor = tensor.detach()
+    if tensor.dtype.is_floating_point:
+        tensor = tensor.double()
+    return np.asarray(tensor.cpu().numpy())
+
+
+def _from_series(series: Any) -> npt.NDArray[Any] | list[Any] | Coded:
+    """Return a piece of a series as an array, a list, or coded by its own library."""
+    import narwhals as nw
+
+    native = series.to_native()
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        implementation = series.implementation
+        if implementation.is_pandas_like() and native.dtype != object:
+            codes, values = native.factorize()
+            return Coded(np.asarray(codes), values.tolist())
+        if implementation.is_pyarrow():
+            return _coded_by_pyarrow(native)
+        if implementation.is_polars():
+            return _coded_by_polars(series.cast(nw.String).to_native())
+    if series.dtype != nw.Object and series.null_count():
+        return list(series.to_list())
+    return np.asarray(series.to_numpy())
+
+
+def _coded_by_pyarrow(chunked: Any) -> Coded:
+    array = chunked.combine_chunks()
+    if hasattr(array, "chunks"):  # Before PyArrow 17 an empty or split array stays chunked.
+        array = sys.modules["pyarrow"].concat_arrays(array.chunks)
+    if not hasattr(array, "dictionary"):
+        array = array.dictionary_encode()
+    return Coded(
+        array.indices.fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary.to_pylist()
+    )
+
+
+def _coded_by_polars(series: Any) -> Coded:
+    values = series.drop_nulls().unique()
+    codes = series.replace_strict(values, list(range(len(values))), default=-1)
+    return Coded(codes.to_numpy(), values.to_list())
+
+
+def not_one_dimensional(
+    name: str, shape: tuple[int, ...] | None, *, hint: str | None
+) -> InputError:
+    given = "a sequence for each sample" if shape is None else f"shape {shape}"
+    if shape is not None and len(shape) == 2 and shape[1] == 1:
+        hint = "flatten it with `.ravel()`, or select the column."
+    return InputError(f"`{name}` must be one-dimensional, got {given}.", hint=hint)
