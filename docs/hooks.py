@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 
-# Pages that show a file from the repository's root: page, file, what to say without it.
+# Pages that show a file from the repository's root.
 INCLUDED = {
     "contributing.md": "CONTRIBUTING.md",
     "changes.md": "CHANGELOG.md",
@@ -36,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
         for number, picture in enumerate(pictures):
             files.append(File.generated(config, f"{name}-{number}.png", content=picture))
     for page, source in INCLUDED.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
+        text = _source_text(source)
         for link, target in _pictures(source, text):
             files.append(File.generated(config, link, abs_src_path=str(target)))
         if files.get_file_from_path(page) is None:
@@ -89,6 +89,14 @@ def on_page_content(content: str, **_: Any) -> str:
     )
     # Citations and reference lists of numpydoc, written for another format.
     return re.sub(r"(?:\.\. )?\[(\d+)\]_?(?=[\s,.;)])", r"[\1]", content)
+
+
+def _source_text(source: str) -> str:
+    path = ROOT / source
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    command = {"benchmarks/RESULTS.md": "python -m benchmarks"}.get(source, "deconfuse reproduce")
+    return f"# Not measured here\n\nThis page is written by `{command}`, which was not run yet.\n"
 
 
 def _pictures(source: str, text: str) -> list[tuple[str, Path]]:
