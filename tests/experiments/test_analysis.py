@@ -26,7 +26,7 @@ from deconfuse.experiments.analysis import (
 from deconfuse.experiments.causes import find_cases, geometry_section
 from deconfuse.experiments.claims import Claim, Evidence, Support, bi_is_best, paper_claims
 from deconfuse.experiments.config import ALPHAS, RunConfig
-from deconfuse.experiments.extensions import other_estimates
+from deconfuse.experiments.extensions import other_estimates, sections
 from deconfuse.experiments.records import WEIGHTINGS, Record, read_records, write_record
 from deconfuse.experiments.reproduction import write_results
 from deconfuse.experiments.sweep import plan_runs
@@ -225,8 +225,22 @@ def test_results_are_written_from_records_alone_and_equal_each_time(
     text = (tmp_path / "one" / "REPRODUCTION.md").read_text()
     for title in (c.title for c in paper_claims(score_records(records), str)):
         assert title in text
+    assert "MNIST n = 4; mine n = 4; not run: Fashion-MNIST, CIFAR-10, STL-10" in text
+    assert "## How uneven the levels are" in text
     for name in (path.name for path in first if path.suffix == ".png"):
         assert f"figures/{name}" in text
+
+
+def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) -> None:
+    mnist = [record for record in records if record.config.dataset == "mnist"]
+    other = [make_record(c) for c in plan_runs(["mnist"], [1.0, 0.1], range(3), "budget")]
+    new = [record for record in other if not record.config.is_balanced]
+    parts = sections([*mnist, *new], score_records(mnist, extra=other_estimates))
+    text = next(part for part in parts if "other reading" in part)
+    assert "| MNIST, α = 0.1 | relative | 3 |" in text
+    assert "| MNIST, α = 0.1 | budget | 3 |" in text
+    # The main results know nothing of it.
+    assert score_records([*mnist, *new]).values == score_records(mnist).values
 
 
 def test_no_records_no_results(tmp_path: Path) -> None:

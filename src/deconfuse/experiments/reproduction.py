@@ -12,7 +12,7 @@ import numpy as np
 from deconfuse._files import write_bytes, write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments import causes, extensions
-from deconfuse.experiments.analysis import Scores, score_records, to_csv
+from deconfuse.experiments.analysis import METHODS, Scores, score_records, to_csv
 from deconfuse.experiments.arrays import read_arrays
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
 from deconfuse.experiments.config import DATASETS, RunConfig
@@ -38,6 +38,8 @@ _CAPTIONS = {
     "kl.png": "The appendix's curves: KL divergence from the balanced matrix; lower is closer.",
     "off-diagonal.png": "Not in the paper: Overlap of the off-diagonal parts, with M1 and with "
     "bi(M1).",
+    "other-methods.png": "Not in the paper: Luce's similarity-choice model, and the classifier "
+    "rebalanced, beside bi and row.",
     "instance.png": "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3.",
 }
 
@@ -66,7 +68,7 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
             f"There must be records of runs in {records_folder}, but there are none.",
             hint="run `deconfuse reproduce` first.",
         )
-    scores = score_records(records)
+    scores = score_records(records, extra=extensions.other_estimates)
     figures = _draw_all(scores, records)
     if cache is not None and (arrays := read_arrays(cache, _SHOWN)) is not None:
         figures["clusters.png"] = draw_clusters(arrays)
@@ -94,8 +96,8 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
 
 
 def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
-    def curves(*targets: tuple[str, str, str]) -> Figure:
-        return draw_curves(scores, targets, dataset_title)
+    def curves(*targets: tuple[str, str, str], methods: Sequence[str] = METHODS) -> Figure:
+        return draw_curves(scores, targets, dataset_title, methods)
 
     figures = {"effects.png": draw_effects()}
     if any(question.target == "balanced" for question in scores.questions()):
@@ -112,6 +114,11 @@ def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
         figures["off-diagonal.png"] = curves(
             ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
             ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+        )
+        figures["other-methods.png"] = curves(
+            ("balanced", "overlap", "Overlap with M1 (%)"),
+            ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+            methods=("bi", "row", "similarity-choice", "rebalanced"),
         )
     by_config = {record.config: record for record in records}
     if _SHOWN in by_config and _SHOWN.balanced in by_config:
