@@ -52,7 +52,7 @@ def figure_size(n_classes: int, names: Sequence[str]) -> tuple[float, float]:
     longest = max((len(name) for name in names), default=1)
     margin = longest * label_size * _CHARACTER_WIDTH / _POINTS_PER_INCH
     angle = math.radians(_angle(names, label_size, side * _POINTS_PER_INCH / n_classes))
-    return side + margin + 1.5, side + margin * math.sin(angle) + 1.1
+    return side + margin + 1.5, side + margin * math.sin(angle) + 1.25
 
 
 def draw_cells(

@@ -1,0 +1,62 @@
+"""Normalized matrices as CSV, JSON, Markdown and LaTeX, for every type of class name."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import numpy as np
+import pytest
+
+import deconfuse as dc
+from deconfuse.reporting.tables import write_table
+
+LABELS = {
+    "str": ["cat", 'do"g, big'],
+    "int": [7, 3],
+    "bool": [False, True],
+    "date": [datetime.date(2024, 1, 2), datetime.date(2025, 3, 4)],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_csv_reads_back_with_names_types_and_all_digits(kind, tmp_path):
+    cm = dc.ConfusionMatrix.from_counts([[7, 3], [1, 5]], LABELS[kind])
+    n = cm.normalize("bi")
+    (tmp_path / "m.csv").write_text(write_table(n, "csv"))
+    back = dc.ConfusionMatrix.load(tmp_path / "m.csv")
+    assert back.labels == cm.labels
+    np.testing.assert_array_equal(back.counts, n.matrix)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_json_says_how_it_was_made(kind):
+    cm = dc.ConfusionMatrix.from_counts([[7, 3], [1, 5]], LABELS[kind])
+    for method in ("row", "col", "all", "bi"):
+        document = json.loads(write_table(cm.normalize(method), "json"))
+        left, right = np.array(document["left"]), np.array(document["right"])
+        rebuilt = left[:, None] * (np.array(document["counts"]) + document["epsilon"]) * right
+        np.testing.assert_allclose(document["matrix"], rebuilt)
+        assert document["labels"] == [
+            str(name) if kind == "date" else name for name in LABELS[kind]
+        ]
+        assert (document["status"] == "converged") == (method == "bi")
+        assert document["total"] == 16
+
+
+@pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
+@pytest.mark.parametrize("format", ["markdown", "latex"])
+def test_tables_for_people_name_axes_and_sums(method, format):
+    text = write_table(dc.normalize([[7, 3], [1, 5]], method), format)
+    assert f"{method}-normalized" in text
+    assert "sum" in text
+    assert "true classes on rows, predicted classes on columns" in text
+    assert "from 16 samples" in text
+
+
+def test_sparse_matrices_are_written_whole():
+    cm = dc.ConfusionMatrix.from_predictions(np.arange(2_100), np.arange(2_100))
+    assert cm.is_sparse
+    text = write_table(cm.normalize("row"), "csv")
+    assert text.count("\n") == 2_101
+    assert text.splitlines()[1].startswith("0,1.0,0.0,")
