@@ -203,6 +203,11 @@ class TestRows:
         path = self.lines(tmp_path, 'label,prediction\n"a,b\na,b\n')
         refused(path, "must close every quoted value, and has an open quote in line 2")
 
+    @pytest.mark.parametrize("start", ["\n\n", "\r\n", "\ufeff\n"])
+    def test_empty_lines_before_the_header(self, tmp_path: Path, start: str) -> None:
+        path = self.lines(tmp_path, f"{start}label,prediction\na,b\n")
+        refused(path, "must begin with the names of its columns, and begins with an empty line")
+
     def test_malformed_json(self, tmp_path: Path) -> None:
         path = self.lines(tmp_path, '{"label":1,"prediction":1}\n{"label":\n', "x.jsonl")
         refused(path, "must be JSON lines, one object a line, and is malformed in line 2")

@@ -207,8 +207,6 @@ class TestTextTypes:
             b"\xef\xbb\xbflabel,prediction\r\na,b\r\n",
             b"label;prediction\na;b",
             b"label|prediction\na|b\n",
-            b"\n\nlabel,prediction\na,b\n",
-            b"\xef\xbb\xbf\r\nlabel,prediction\r\na,b\r\n",
             b'label,"two\nlines",prediction\na,x,b\n',
             b'"label", "x",prediction,\na,"1, 2",b,\n\n',
         ],

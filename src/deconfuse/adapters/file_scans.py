@@ -99,19 +99,22 @@ def make_scans(
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Column names of a delimited file, its delimiter, and how many empty lines come before."""
+    """Column names of a delimited file, and its delimiter."""
 
     names: tuple[str, ...]
     delimiter: str
-    empty_lines: int
 
 
 def read_header(file: DataFile) -> Header:
     """Return the header of a delimited file."""
     # The head may end inside a character, so only its first record must be decoded.
-    whole = file.head.decode("utf-8-sig", errors="replace")
-    text = whole.lstrip("\r\n")
-    empty_lines = len(whole[: len(whole) - len(text)].splitlines())
+    text = file.head.decode("utf-8-sig", errors="replace")
+    if text.startswith(("\n", "\r")):
+        raise InputError(
+            f"File {str(file.path)!r} must begin with the names of its columns, and begins with an"
+            " empty line.",
+            hint="delete the lines before the header.",
+        )
     first_line = text.split("\n", 1)[0].split("\r", 1)[0]
     counts = {mark: _outside_quotes(first_line, mark) for mark in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
@@ -125,7 +128,7 @@ def read_header(file: DataFile) -> Header:
     header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     if any("\ufffd" in name for name in header):
         raise _not_utf8(file)
-    return Header(tuple(header), delimiter, empty_lines)
+    return Header(tuple(header), delimiter)
 
 
 def zstd_head(connection: duckdb.DuckDBPyConnection, path: Any) -> bytes:
@@ -158,12 +161,12 @@ def _csv_scans(files: Sequence[DataFile]) -> list[Scan]:
     for (header, compression), members in layouts.items():
         types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(header.names)))
         source = (
-            "read_csv(?, auto_detect=false, header=true, delim=?, skip=?, quote='\"', escape='\"',"
+            "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
             " compression=?, strict_mode=true, null_padding=false, ignore_errors=false,"
             f" hive_partitioning=false, columns={{{types}}})"
         )
         patterns = [pattern_of(member.path) for member in members]
-        parameters = (patterns, header.delimiter, header.empty_lines, compression)
+        parameters = (patterns, header.delimiter, compression)
         scans.append(Scan(tuple(members), header.names, "text", source, parameters))
     return scans
 
@@ -178,7 +181,9 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
     for (layout_format, compression), members in layouts.items():
         source = "read_json_objects(?, format=?, compression=?, ignore_errors=false)"
         patterns = [pattern_of(member.path) for member in members]
-        parameters = (patterns, layout_format, compression)
+        # What CSV calls "none" has another name for JSON.
+        packed = "uncompressed" if compression == "none" else compression
+        parameters = (patterns, layout_format, packed)
         sample = connection.execute(
             f"SELECT DISTINCT unnest(json_keys(json)) FROM"
             f" (SELECT json FROM {source} LIMIT {_SAMPLED_OBJECTS})",

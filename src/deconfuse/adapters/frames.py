@@ -243,13 +243,20 @@ def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 def _collect(grouped: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     implementation = grouped.implementation
     try:
-        if implementation.is_polars():
+        if implementation.is_polars() and _polars_can_stream():
             return grouped.collect(engine="streaming")
         if implementation.is_duckdb():
             return grouped.collect(backend=_result_backend())
         return grouped.collect()
     except NarwhalsError as error:
         raise InputError(f"The frame could not be counted: {error}") from error
+
+
+def _polars_can_stream() -> bool:
+    import polars
+
+    major, minor = polars.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (1, 23)
 
 
 def _result_backend() -> _Backend:
