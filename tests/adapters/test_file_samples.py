@@ -63,6 +63,15 @@ def test_the_first_rows_of_every_cell_are_found(tmp_path, suffix):
     assert set(dc.ConfusionMatrix.from_file(path).labels) == set(samples.y_true.tolist())
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_all_rows_come_in_their_order(tmp_path, suffix):
+    columns = table(20_000)
+    samples = read_samples(write(columns, tmp_path / f"p.{suffix}"), per_cell=None)
+    assert samples.ids == list(range(20_000))
+    assert samples.y_true.tolist() == columns["label"]
+    assert samples.y_pred.tolist() == columns["prediction"]
+
+
 def test_rows_are_numbered_over_all_files(tmp_path):
     first = write(table(40, seed=1), tmp_path / "a.csv")
     second = write({**table(40, seed=2), "label": ["7"] * 40}, tmp_path / "b.csv")

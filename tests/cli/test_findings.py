@@ -95,6 +95,24 @@ def test_report_lists_the_samples_behind_cells(run, predictions, tmp_path):
     assert (tmp_path / "report.html").read_text() == without
 
 
+def test_report_with_embeddings_shows_the_geometry(run, predictions, hostile, tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "latent.npy", rng.normal(size=(600, 5)))
+    np.save(tmp_path / "short.npy", rng.normal(size=(599, 5)))
+    (tmp_path / "bad.npy").write_text("no array")
+    assert run("report", predictions, "--embeddings", "latent.npy").code == 0
+    assert '"geometry":{' in (tmp_path / "report.html").read_text()
+    for args, message in [
+        ((predictions, "--embeddings", "short.npy"), "one row per row of FILE, got (599, 5) for"),
+        ((predictions, "--embeddings", "bad.npy"), "must be an array saved by numpy (.npy)"),
+        ((predictions, "--embeddings", "none.npy"), "must be an array saved by numpy (.npy)"),
+        ((hostile, "--embeddings", "latent.npy"), "needs the predictions of each row"),
+    ]:
+        ran = run("report", *args)
+        assert ran.code == 2
+        assert message in ran.err
+
+
 def test_columns_that_were_found_are_said_once(run, predictions, tmp_path):
     text = predictions.read_text().replace("label,prediction", "target,y_pred")
     (tmp_path / "other.csv").write_text(text)

@@ -24,8 +24,6 @@ from deconfuse.reporting.samples import Samples
 
 __all__ = ["SampleColumns", "read_samples"]
 
-_PER_CELL = 12
-
 
 @dataclass(frozen=True, slots=True)
 class SampleColumns:
@@ -42,6 +40,7 @@ def read_samples(
     prediction: str = "prediction",
     scores: Scores | None = None,
     shown: SampleColumns = SampleColumns(),  # noqa: B008 - frozen
+    per_cell: int | None = 12,
 ) -> Samples | None:
     """Return the first rows behind every cell, or None for a file that holds a matrix.
 
@@ -52,11 +51,13 @@ def read_samples(
     shown : SampleColumns
         The columns of ids and of pictures. A picture is a path, taken from the folder of the table
         where it is relative, or the bytes of a file, as Parquet can hold them.
+    per_cell : int or None
+        How many rows of a cell to take; None for all rows.
 
     Returns
     -------
     Samples or None
-        At most twelve rows a cell. Ids are row numbers, from 0 over all files, by default.
+        In the order of the rows. Ids are row numbers, from 0 over all files, by default.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def read_samples(
     ) as opened:
         if isinstance(opened, ConfusionMatrix):
             return None
-        found = opened.fetch(_query(opened, shown))
+        found = opened.fetch(_query(opened, shown, per_cell))
         scan = opened.scans[0]
         folder = scan.files[0].path.parent
     true, pred = typed_pairs(found["true_value"], found["pred_value"], scan, opened.columns)
@@ -93,7 +94,7 @@ def read_samples(
     return Samples(true, pred, ids=ids, images=images)
 
 
-def _query(opened: Predictions, shown: SampleColumns) -> PairQuery:
+def _query(opened: Predictions, shown: SampleColumns, per_cell: int | None) -> PairQuery:
     extras: list[Extra] = []
     fields = ["'row': r"]
     outer = ["found.row AS row"]
@@ -107,11 +108,15 @@ def _query(opened: Predictions, shown: SampleColumns) -> PairQuery:
         outer.append("found.width AS width")
     rows = row_query(opened.scans, opened.columns, opened.scores, extras)
     true, pred = value_columns(opened.scans[0], opened.columns)
+    record = f"{{{', '.join(fields)}}}"
+    taken, grouped = f"unnest(arg_min({record}, r, {per_cell}))", " GROUP BY t, p"
+    if per_cell is None:
+        taken, grouped = record, ""
     sql = (
         f"SELECT {true} AS true_value, {pred} AS pred_value, {', '.join(outer)} FROM ("
-        f"SELECT t, p, unnest(arg_min({{{', '.join(fields)}}}, r, {_PER_CELL})) AS found FROM ("
+        f"SELECT t, p, {taken} AS found FROM ("
         f"SELECT *, row_number() OVER () - 1 AS r FROM ({rows.sql})"
-        ") GROUP BY t, p) ORDER BY row"
+        f"){grouped}) ORDER BY row"
     )
     return PairQuery(sql, rows.parameters)
 

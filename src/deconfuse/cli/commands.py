@@ -13,6 +13,7 @@ from deconfuse.cli.inputs import (
     Columns,
     check_output,
     name_files,
+    read_embeddings,
     read_matrix,
     read_models,
     read_with_samples,
@@ -87,6 +88,14 @@ def report(
     id: IdOption = None,
     image: ImageOption = None,
     samples: SamplesOption = True,
+    embeddings: Annotated[
+        Path | None,
+        typer.Option(
+            "--embeddings",
+            help="Array of numpy (.npy) with a row for each row of FILE: adds the geometry.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write a page to explore a confusion matrix, and say what was found.
 
@@ -98,6 +107,8 @@ def report(
       deconfuse report predictions.csv --open
 
       deconfuse report predictions.csv --id name --image path
+
+      deconfuse report predictions.csv --embeddings latent.npy
 
       deconfuse report before.parquet after.parquet -o change.html
 
@@ -111,15 +122,17 @@ def report(
     names = name_files(files)
     columns = Columns(label, prediction, weight, scores)
     rows = None
-    if samples:
-        first, rows = read_with_samples(file, columns, SampleColumns(id, image))
+    if samples or embeddings is not None:
+        shown = SampleColumns(id, image)
+        first, rows = read_with_samples(file, columns, shown, all_rows=embeddings is not None)
     else:
         first = read_matrix(file, columns)
+    points = read_embeddings(embeddings, rows)
     second = None if file2 is None else read_matrix(file2, columns)
     subject = first if second is None else dict(zip(names, (first, second), strict=True))
     name = title or " and ".join(names)
     with console.working("Writing the page"):
-        page = dc.report(subject, output, title=name, samples=rows)
+        page = dc.report(subject, output, title=name, samples=rows, embeddings=points)
     with console.working("Summing up"):
         found = dc.diagnose(first) if second is None else dc.compare(first, second)
     if json:

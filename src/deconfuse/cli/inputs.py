@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deconfuse.cli.console import say, working
 from deconfuse.errors import ColumnChoiceWarning, InputError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from deconfuse.adapters.file_models import TwoModels
     from deconfuse.adapters.file_samples import SampleColumns
     from deconfuse.confusion import ConfusionMatrix
@@ -26,6 +28,7 @@ __all__ = [
     "Columns",
     "check_output",
     "name_files",
+    "read_embeddings",
     "read_matrix",
     "read_models",
     "read_with_samples",
@@ -58,9 +61,9 @@ def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
 
 
 def read_with_samples(
-    source: str, columns: Columns, shown: SampleColumns
+    source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool
 ) -> tuple[ConfusionMatrix, Samples | None]:
-    """Count an input, and take some rows of every cell; a saved matrix has none."""
+    """Count an input, and take some rows of every cell, or all; a saved matrix has none."""
     from deconfuse.adapters.file_samples import read_samples
 
     with _local_file(source) as path:
@@ -74,8 +77,36 @@ def read_with_samples(
                 prediction=columns.prediction,
                 scores=columns.score_columns,
                 shown=shown,
+                per_cell=None if all_rows else 12,
             )
     return cm, samples
+
+
+def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
+    """Open an array whose rows belong to the rows that were read; it is not loaded yet."""
+    import numpy as np
+
+    if path is None:
+        return None
+    if samples is None:
+        raise InputError(
+            "`--embeddings` needs the predictions of each row, but FILE holds a matrix.",
+            hint="give the table of predictions as FILE.",
+        )
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"`--embeddings` must be an array saved by numpy (.npy), and {str(path)!r} is not:"
+            f" {error}"
+        ) from error
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or len(array) != len(samples.y_true):
+        shape = getattr(array, "shape", "several arrays")
+        raise InputError(
+            f"`--embeddings` must have one row per row of FILE, got {shape} for"
+            f" {len(samples.y_true):,} rows."
+        )
+    return array
 
 
 def read_models(source: str, columns: Columns, against: str) -> TwoModels:
