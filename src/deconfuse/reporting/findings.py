@@ -11,11 +11,12 @@ from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse._text import printable, shorten
+from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.models import Shown
 from deconfuse.reporting.payload import ComparisonPayload, FindingPayload, encode
-from deconfuse.statistics.comparison import Comparison, compare
+from deconfuse.statistics.comparison import cell_p_values, compare
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.hierarchy import hierarchy
 
@@ -23,6 +24,9 @@ __all__ = ["Findings", "comparison_part", "findings_of", "headline_of"]
 
 _NAME_WIDTH = 40
 _CHANGES = 10
+_ALPHA = 0.05
+# Up to here the interval of the Overlap is resampled too; that takes seconds.
+_RESAMPLED_CLASSES = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,87 +137,103 @@ def comparison_part(
     matrices: dict[str, ConfusionMatrix], found: Findings, shown: Shown
 ) -> Findings:
     """Return the findings with what differs between two matrices before them."""
-    names = list(matrices)
+    first, second = (_quoted(name) for name in matrices)
     if shown.bucket:
         # The tests need all cells at once; with so many classes the difference stands alone.
-        return replace(found, headline=f"{found.headline} ({names[1]})")
-    result = compare(matrices[names[0]], matrices[names[1]])
-    cells = np.flatnonzero(_counted(matrices))
-    p_values = result.p_values
-    changes = _changes(result, matrices)
+        headline = f"{second} minus {first}, without tests. Of {second}: {found.headline}"
+        return replace(found, headline=headline)
+    change = _Change.of(*matrices.values())
+    cells = np.flatnonzero(change.counted)
     comparison = ComparisonPayload(
         cells=encode(cells, "u4"),
-        p_values=encode(p_values.ravel()[cells], "f4"),
-        level=1 - result.level,
-        overlap=float(result.overlap),
-        overlap_interval=(float(result.overlap_interval[0]), float(result.overlap_interval[1])),
+        p_values=encode(change.p_values.ravel()[cells], "f4"),
+        level=_ALPHA,
+        overlap=change.overlap,
+        overlap_interval=change.overlap_interval,
     )
     return replace(
         found,
-        headline=_change_headline(result, names),
-        findings=(*changes, *found.findings),
+        headline=change.headline(first, second),
+        findings=(*change.findings(), *found.findings),
         comparison=comparison,
     )
 
 
-def _counted(matrices: dict[str, ConfusionMatrix]) -> NDArray[np.bool_]:
-    first, second = (np.asarray(_dense(matrix.counts)) for matrix in matrices.values())
-    return np.asarray(((first > 0) | (second > 0)).ravel())
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """Two bi-normalized matrices and which of their cells surely differ."""
+
+    before: Normalized
+    after: Normalized
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    p_values: NDArray[np.float64]
+    overlap: float
+    overlap_interval: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, before: ConfusionMatrix, after: ConfusionMatrix) -> _Change:
+        n_before, n_after = before.normalize("bi"), after.normalize("bi")
+        interval = None
+        if before.n_classes <= _RESAMPLED_CLASSES:
+            result = compare(before, after)
+            p_values = result.p_values
+            interval = (float(result.overlap_interval[0]), float(result.overlap_interval[1]))
+        else:
+            p_values = cell_p_values(before, after)
+        first, second = _dense(n_before.matrix), _dense(n_after.matrix)
+        shared = float(overlap(n_before, n_after))
+        return cls(n_before, n_after, first, second, p_values, shared, interval)
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Cells in which either matrix has a sample: the others hold epsilon alone."""
+        either = [_dense(n.source.counts) > 0 for n in (self.before, self.after)]
+        return np.asarray(either[0] | either[1])
+
+    @property
+    def significant(self) -> NDArray[np.int64]:
+        """Positions of the cells that surely differ, the largest differences first."""
+        cells = np.argwhere((self.p_values < _ALPHA) & self.counted)
+        size = np.abs(self.second - self.first)[tuple(cells.T)]
+        return cells[np.argsort(-size, kind="stable")]
+
+    def findings(self) -> tuple[FindingPayload, ...]:
+        """Return the largest significant differences as findings."""
+        return tuple(self._finding(i, j) for i, j in self.significant[:_CHANGES].tolist())
+
+    def _finding(self, i: int, j: int) -> FindingPayload:
+        labels = self.before.labels
+        true, pred = _quoted(labels[i]), _quoted(labels[j])
+        what = f"{true} told apart" if i == j else f"{true} taken for {pred}"
+        counts = [float(n.source.counts[i, j]) for n in (self.before, self.after)]
+        p_value = float(self.p_values[i, j])
+        certainty = "below 1e-15" if p_value < 1e-15 else f"{p_value:.1g}"
+        return FindingPayload(
+            kind="change",
+            severity=min(abs(float(self.second[i, j] - self.first[i, j])), 1.0),
+            sentence=(
+                f"{what}: {self.first[i, j]:.2g} → {self.second[i, j]:.2g} ({counts[0]:,.6g} → "
+                f"{counts[1]:,.6g} samples; corrected p {certainty})."
+            ),
+            advice="",
+            cells=((i, j),),
+            classes=(i,) if i == j else (i, j),
+        )
+
+    def headline(self, first: str, second: str) -> str:
+        """Return in one or two sentences what changed from the first matrix to the second."""
+        n_cells = len(self.significant)
+        if n_cells == 0:
+            return f"No cell differs significantly between {first} and {second}."
+        before, after = (float(np.diag(matrix).mean()) for matrix in (self.first, self.second))
+        word = "better" if after > before else "worse"
+        plural = "cells differ" if n_cells > 1 else "cell differs"
+        return (
+            f"{second} tells the classes apart {word} than {first}: {before:.2f} → {after:.2f} of "
+            f"each class on the diagonal. {n_cells:,} {plural} significantly."
+        )
 
 
 def _dense(matrix: Any) -> Any:
     return matrix.toarray() if sparse.issparse(matrix) else matrix
-
-
-def _changes(
-    result: Comparison, matrices: dict[str, ConfusionMatrix]
-) -> tuple[FindingPayload, ...]:
-    """Return the significant differences as findings, largest first."""
-    before, after = matrices.values()
-    p_values = result.p_values
-    size = np.abs(result.difference)
-    significant = np.argwhere(p_values < 1 - result.level)
-    order = np.argsort(-size[tuple(significant.T)], kind="stable")[:_CHANGES]
-    first, second = _dense(result.first.matrix), _dense(result.second.matrix)
-    found = []
-    for i, j in significant[order].tolist():
-        true, pred = _quoted(before.labels[i]), _quoted(before.labels[j])
-        what = f"{true} told apart" if i == j else f"{true} taken for {pred}"
-        found.append(
-            FindingPayload(
-                kind="change",
-                severity=float(min(size[i, j], 1.0)),
-                sentence=(
-                    f"{what}: {first[i, j]:.2g} → {second[i, j]:.2g} ({before.counts[i, j]:,.6g} → "
-                    f"{after.counts[i, j]:,.6g} samples; corrected p {_p_value(p_values[i, j])})."
-                ),
-                advice="",
-                cells=((i, j),),
-                classes=(i,) if i == j else (i, j),
-            )
-        )
-    return tuple(found)
-
-
-def _p_value(value: float) -> str:
-    return "below 1e-15" if value < 1e-15 else f"{value:.1g}"
-
-
-def _change_headline(result: Comparison, names: list[str]) -> str:
-    """Return in one or two sentences what changed from the first matrix to the second."""
-    first, second = (_quoted(name) for name in names)
-    n_cells = int((result.p_values < 1 - result.level).sum())
-    if n_cells == 0:
-        return (
-            f"No cell differs significantly between {first} and {second}: overlap "
-            f"{result.overlap:.3f}, where equal ones would show {result.overlap_if_equal:.3f}."
-        )
-    before, after = (
-        float(np.mean(np.diag(_dense(n.matrix)))) for n in (result.first, result.second)
-    )
-    word = "better" if after > before else "worse"
-    plural = "cells differ" if n_cells > 1 else "cell differs"
-    return (
-        f"{second} tells the classes apart {word} than {first}: {before:.2f} → {after:.2f} of each "
-        f"class on the diagonal. {n_cells:,} {plural} significantly."
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,15 @@ from deconfuse.scaling import scale
 from deconfuse.statistics.cells import Cells
 from deconfuse.statistics.sensitivity import Sensitivity
 
-__all__ = ["Side", "Triples", "common_matrix", "overlap_interval", "paired_noise", "unpaired_noise"]
+__all__ = [
+    "Side",
+    "Triples",
+    "common_matrix",
+    "overlap_interval",
+    "paired_noise",
+    "simulated_distances",
+    "unpaired_noise",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -19,7 +28,7 @@ FloatArray = NDArray[np.float64]
 _MAX_EXACT = 300
 _COMMON_STEPS = 8
 _LARGEST_MULTIPLE = 2.5
-_GRID = 101
+_BATCH_CELLS = 4_000_000
 # Good and Turing's number is spread evenly over cells that are not even, which exaggerates how much
 # they vary; with this part of it, simulated matrices overlap as much as real ones do.
 _UNSEEN = 0.4
@@ -95,47 +104,81 @@ def fitted_counts(common: FloatArray, side: Side) -> FloatArray:
 
 def unpaired_noise(
     first: Side, second: Side, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return differences of bi-normalized matrices when both sides are equal up to margins.
+) -> Iterator[FloatArray]:
+    """Yield stacks of differences of bi-normalized matrices that are equal up to margins.
 
     Parametric bootstrap: counts are drawn from the fit of the common matrix, so that cells where
     no sample was seen vary too.
     """
     common = common_matrix(first, second)
-    draws = []
+    normalize = _normalizer(common)
+    plans = []
     for side in (first, second):
         expected = fitted_counts(common, side)
-        unit = side.cells.unit
-        size = max(1, round(float((side.cells.values.sum() - side.epsilon * expected.size) / unit)))
-        shares = (expected / expected.sum()).ravel()
-        counts = rng.multinomial(size, shares, size=n_resamples).astype(np.float64) * unit
-        stack = counts.reshape(-1, *expected.shape)
-        draws.append(_bi_normalized(stack, side.epsilon, expected, common))
-    return np.asarray(draws[0] - draws[1])
+        seen = float(side.cells.values.sum()) - side.epsilon * expected.size
+        plans.append((side, expected, max(1, round(seen / side.cells.unit))))
+    for size in _batches(n_resamples, common.size):
+        draws = []
+        for side, expected, n_samples in plans:
+            shares = (expected / expected.sum()).ravel()
+            counts = rng.multinomial(n_samples, shares, size=size) * side.cells.unit
+            stack = counts.astype(np.float64).reshape(-1, *expected.shape)
+            draws.append(normalize(stack, side.epsilon, expected))
+        yield draws[0] - draws[1]
 
 
 def paired_noise(
     first: Side, second: Side, triples: Triples, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return the noise in the difference when the same samples are drawn anew for both."""
+) -> Iterator[FloatArray]:
+    """Yield stacks of the noise in the difference when the same samples are drawn anew for both."""
     n_classes = len(first.matrix)
     total = int(triples.counts.sum())
-    draws = rng.multinomial(total, triples.counts / total, size=n_resamples)
-    changes = []
-    for side, predicted in ((first, triples.first), (second, triples.second)):
-        keys = triples.true * n_classes + predicted
-        flat = np.zeros((n_resamples, n_classes**2))
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
-        flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
-        counts = flat.reshape(-1, n_classes, n_classes)
-        matrices = _bi_normalized(counts, side.epsilon, side.cells.values, side.matrix)
-        changes.append(matrices - side.matrix)
-    return np.asarray(changes[0] - changes[1])
+    sides = [
+        (side, predicted, _normalizer(side.matrix))
+        for side, predicted in ((first, triples.first), (second, triples.second))
+    ]
+    for size in _batches(n_resamples, first.matrix.size):
+        draws = rng.multinomial(total, triples.counts / total, size=size)
+        changes = []
+        for side, predicted, normalize in sides:
+            keys = triples.true * n_classes + predicted
+            order = np.argsort(keys, kind="stable")
+            starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
+            flat = np.zeros((size, n_classes**2))
+            flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
+            stack = flat.reshape(-1, n_classes, n_classes)
+            changes.append(normalize(stack, side.epsilon, side.cells.values) - side.matrix)
+        yield changes[0] - changes[1]
+
+
+def simulated_distances(difference: FloatArray, noise: Iterable[FloatArray]) -> FloatArray:
+    """Return one minus the Overlap when so many times the difference is true and noise is added.
+
+    Parameters
+    ----------
+    difference : ndarray of shape (n_classes, n_classes)
+    noise : iterable of ndarray of shape (n, n_classes, n_classes)
+
+    Returns
+    -------
+    ndarray of shape (n_multiples, n_resamples)
+        For the multiples of `multiples_of`; the first is zero, noise alone.
+    """
+    multiples = multiples_of(len(difference))
+    parts = [
+        np.stack([np.abs(multiple * difference + stack).sum(axis=(1, 2)) for multiple in multiples])
+        for stack in noise
+    ]
+    return np.asarray(np.concatenate(parts, axis=1) / (2.0 * len(difference)))
+
+
+def multiples_of(n_classes: int) -> FloatArray:
+    """Return the multiples of the difference seen that are tried as the true one."""
+    return np.linspace(0.0, _LARGEST_MULTIPLE, 101 if n_classes <= 100 else 26)
 
 
 def overlap_interval(
-    distance: float, difference: FloatArray, noise: FloatArray, level: float
+    distance: float, distances: FloatArray, level: float, n_classes: int
 ) -> tuple[float, float]:
     """Return an interval for the true Overlap, by inverting a test.
 
@@ -145,12 +188,7 @@ def overlap_interval(
     """
     if distance == 0:
         return 1.0, 1.0
-    multiples = np.linspace(0.0, _LARGEST_MULTIPLE, _GRID)
-    scale_factor = 2.0 * len(difference)
-    distances = np.stack(
-        [np.abs(multiple * difference + noise).sum(axis=(1, 2)) for multiple in multiples]
-    )
-    distances /= scale_factor
+    multiples = multiples_of(n_classes)
     tail = (1 - level) / 2
     low, high = np.quantile(distances, [tail, 1 - tail], axis=1)
     possible = multiples[(low <= distance) & (distance <= high)]
@@ -161,11 +199,26 @@ def overlap_interval(
     return float(np.clip(ends[0], 0.0, 1.0)), float(np.clip(ends[1], 0.0, 1.0))
 
 
-def _bi_normalized(
-    counts: FloatArray, epsilon: float, expected: FloatArray, matrix: FloatArray
-) -> FloatArray:
-    """Return bi-normalized counts: exactly for few classes, to first order for many."""
+def _batches(n_resamples: int, n_cells: int) -> Iterator[int]:
+    """Yield batch sizes that keep a stack of matrices small."""
+    size = max(1, _BATCH_CELLS // n_cells)
+    for start in range(0, n_resamples, size):
+        yield min(size, n_resamples - start)
+
+
+def _normalizer(matrix: FloatArray) -> Callable[[FloatArray, float, FloatArray], FloatArray]:
+    """Return a function that bi-normalizes stacks of counts around an expectation.
+
+    Exactly for up to 300 classes, to first order around ``matrix`` for more.
+    """
     if len(matrix) <= _MAX_EXACT:
-        return np.asarray(scale(counts, epsilon=epsilon, throw=False).matrix)
-    noise = (matrix / expected) * (counts + epsilon - expected)
-    return matrix + Sensitivity.of(matrix).change(noise)
+        return lambda counts, epsilon, expected: np.asarray(
+            scale(counts, epsilon=epsilon, throw=False).matrix
+        )
+    sensitivity = Sensitivity.of(matrix)
+
+    def to_first_order(counts: FloatArray, epsilon: float, expected: FloatArray) -> FloatArray:
+        noise = (matrix / expected) * (counts + epsilon - expected)
+        return matrix + sensitivity.change(noise)
+
+    return to_first_order
