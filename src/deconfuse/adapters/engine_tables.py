@@ -130,9 +130,10 @@ def batches(frame: nw.LazyFrame[Any]) -> Iterator[FloatArray]:
         for part in native.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=False):
             yield np.asarray(part.to_numpy(), dtype=np.float64)
         return
-    # The method was renamed; the old name warns where the new one exists.
-    new_name = getattr(native, "to_arrow_reader", None)
-    for batch in (new_name or native.fetch_record_batch)(_BATCH_ROWS):
+    # The method changed its name twice; the newest that is there does not warn.
+    names = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch")
+    read = next(filter(None, (getattr(native, name, None) for name in names)))
+    for batch in read(_BATCH_ROWS):
         # Columns become rows of one block, and the block is turned: no strided copying.
         columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         yield np.stack(columns).astype(np.float64, copy=False).T

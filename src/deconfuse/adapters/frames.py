@@ -281,7 +281,7 @@ def _values(series: nw.Series[Any]) -> npt.NDArray[Any] | CodedValues:
             positions, names = series.to_native().factorize()
             return CodedValues(_objects(list(names)), positions)
         distinct = series.unique().to_list()
-        codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.Int64())
+        codes = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64())
         return CodedValues(_objects(distinct), codes.to_numpy())
     return _objects(series.to_list())
 
