@@ -70,11 +70,11 @@ def compact_count(count: float) -> str:
 
     Examples
     --------
-    >>> [compact_count(count) for count in (0, 712, 9999, 12_345, 999_999, 4.5e9, 0.25)]
+    >>> [compact_count(count) for count in (0, 712.5, 9999, 12_345, 999_999, 4.5e9, 0.25)]
     ['0', '712', '9999', '12k', '1M', '4.5G', '0.25']
     """
     if count < 10_000:
-        return f"{count:.0f}" if float(count).is_integer() else f"{count:.3g}"
+        return f"{count:.0f}" if count >= 100 or float(count).is_integer() else f"{count:.3g}"
     # Rounded before the unit is chosen, so that 999,999 is 1M and not 1000k.
     rounded = float(f"{count:.2g}" if count < 1e5 else f"{count:.3g}")
     thousands = min(int(math.log10(rounded) // 3), len(_UNITS) - 1)

@@ -178,6 +178,14 @@ def test_a_norm_is_not_shared_by_the_two_scales():
     assert norm.vmax is None
 
 
+def test_weighted_counts_are_short_and_take_no_integer_format():
+    cm = dc.ConfusionMatrix.from_predictions([0, 0, 1], [0, 1, 1], sample_weight=[1234.5, 0.25, 8])
+    display = ConfusionMatrixDisplay(cm).plot()
+    assert [[t.get_text() for t in row] for row in display.text_] == [["1234", "0.25"], ["0", "8"]]
+    half = ConfusionMatrixDisplay(cm).plot(values_format=".1f")
+    assert half.text_[0, 0].get_text() == "1234.5"
+
+
 def test_counts_take_integer_formats():
     display = ConfusionMatrixDisplay(simulated(3)).plot(values_format=",d")
     assert display.text_[0, 0].get_text() == f"{display.confusion_matrix[0, 0]:,d}"

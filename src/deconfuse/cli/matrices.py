@@ -34,13 +34,13 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
     if isinstance(shown, Normalized):
         added = f", epsilon {shown.epsilon:.3g}" if shown.epsilon else ""
         title = f"{shown.method}-normalized: {SUMS[shown.method]}{added}"
-        cm, whole = shown.source, False
+        cm, counts = shown.source, False
     else:
-        cm, whole = shown, shown.counts.dtype.kind == "i"
+        cm, counts = shown, True
         title = "counts"
     if cm.n_classes <= _MOST_CLASSES:
         values = np.asarray(shown.matrix if isinstance(shown, Normalized) else shown.counts)
-        table = _table(values, np.asarray(cm.counts), cm.labels, whole)
+        table = _table(values, np.asarray(cm.counts), cm.labels, counts)
         if console.measure(table).maximum <= console.width:
             console.print(Text(f"{title}; true on rows, predicted on columns", style="bold"))
             console.print(table)
@@ -53,7 +53,7 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
 
 
 def _table(
-    values: npt.NDArray[Any], counts: npt.NDArray[Any], labels: tuple[Any, ...], whole: bool
+    values: npt.NDArray[Any], seen: npt.NDArray[Any], labels: tuple[Any, ...], counts: bool
 ) -> Table:
     names = [shorten(printable(label), _LONGEST_NAME) for label in labels]
     headings = names
@@ -66,12 +66,12 @@ def _table(
     for heading in headings:
         table.add_column(Text(f" {heading} "), justify="right", no_wrap=True)
     texts = number_texts(
-        values.astype(np.float64), whole=whole, values_format=None, cell=float("inf")
+        values.astype(np.float64), counts=counts, values_format=None, cell=float("inf")
     )
     styles = _styles(values.astype(np.float64))
     for i, name in enumerate(names):
         cells = [
-            _cell(str(texts[i, j]), float(values[i, j]), counts[i, j] > 0, styles[i][j])
+            _cell(str(texts[i, j]), float(values[i, j]), seen[i, j] > 0, styles[i][j])
             for j in range(len(names))
         ]
         table.add_row(Text(f"{name} "), *cells)

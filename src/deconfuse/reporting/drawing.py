@@ -202,15 +202,16 @@ def label_texts(labels: Sequence[object], longest: int = _LONGEST_LABEL) -> list
 
 
 def number_texts(
-    values: FloatArray, *, whole: bool, values_format: str | None, cell: float
+    values: FloatArray, *, counts: bool, values_format: str | None, cell: float
 ) -> npt.NDArray[np.str_]:
-    """Return what to write into each cell; an undefined one has a dash."""
+    """Return what to write into each cell, counts or ratios; an undefined one has a dash."""
     if values_format is not None:
-        kind = np.int64 if whole else np.float64
         # As in scikit-learn: a format of counts, such as "d", must get integers.
-        written = [format(kind(v).item(), values_format) if v == v else "–" for v in values.flat]
+        whole = counts and bool((values == np.floor(values)).all())
+        numbers = values.astype(np.int64) if whole else values
+        written = [format(v, values_format) if v == v else "–" for v in numbers.ravel().tolist()]
         return np.array(written).reshape(values.shape)
-    if whole:
+    if counts:
         return np.array([compact_count(v) for v in values.flat]).reshape(values.shape)
     decimals = _decimals(values)
     texts = _ratios(values, decimals)

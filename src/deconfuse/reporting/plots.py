@@ -178,6 +178,7 @@ class ConfusionMatrixDisplay:
             _, ax = plt.subplots(figsize=size, layout="constrained")
         top = 1.0 if self._method in ("row", "col", "bi") else None
         whole = self.confusion_matrix.dtype.kind in "biu"
+        counts = whole or (self._method is None and self._counts is not None)
         images = drawing.draw_cells(ax, values, cmap=cmap, top=top, options=im_kw or {})
         ax.set(xlabel="Predicted label", ylabel="True label")
         ax.set_ylim(len(values) - 0.5, -0.5)
@@ -193,7 +194,7 @@ class ConfusionMatrixDisplay:
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
-                values, whole=whole, values_format=values_format, cell=cell
+                values, counts=counts, values_format=values_format, cell=cell
             )
             self.text_ = drawing.draw_numbers(
                 ax,
