@@ -112,7 +112,7 @@ def _kind(values: Sequence[str], column: str) -> _Kind:
     if len(numbers) == len(values) and floats:
         raise InputError(
             f"Column {column!r} must hold class names (int, str, bool or date), got floats such as"
-            f" {floats[0]}.",
+            f" {min(floats)}.",
             hint=FLOAT_HINT,
         )
     if all(value in _BOOLS for value in values):
