@@ -67,10 +67,12 @@ def literal_formula(samples: Samples, n_classes: int, share: float = 1.0) -> flo
     start = time.perf_counter()
     for method in ("row", "col", "all", "bi"):
         weights = dc.normalize(g.normalized.source, method).weights(samples.y_true, samples.y_pred)
-        labels = np.zeros((g.n_cells, n_classes))
-        np.add.at(labels, (binning.cells, binning.true), weights)
-        predictions = np.zeros((g.n_cells, n_classes))
-        np.add.at(predictions, (binning.cells, binning.pred), weights)
+        labels, predictions = (
+            np.bincount(
+                binning.cells * n_classes + classes, weights, minlength=g.n_cells * n_classes
+            ).reshape(g.n_cells, n_classes)
+            for classes in (binning.true, binning.pred)
+        )
         if method == "row":
             building = time.perf_counter() - start
         matrix = np.zeros((n_classes, n_classes))
@@ -215,11 +217,18 @@ def _part(kind: str, *arguments: str) -> dict[str, Any]:
         relation = connection.read_parquet(path)
         gs = dc.geometric_confusions_from_frame(relation, embedding=columns)
     seconds = time.perf_counter() - start
-    # Kilobytes on Linux, bytes on macOS.
-    unit = 2**30 if sys.platform == "darwin" else 2**20
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     matrix = np.asarray(gs["bi"].matrix) / gs["bi"].cell_volume
-    return {"seconds": seconds, "peak": peak, "matrix": matrix.tolist()}
+    return {"seconds": seconds, "peak": _peak_memory(), "matrix": matrix.tolist()}
+
+
+def _peak_memory() -> float:
+    """Return the peak memory of this process in GiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would also count the process that started this one.
+        line = next(row for row in status.read_text().splitlines() if row.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30
 
 
 if __name__ == "__main__":
