@@ -33,7 +33,7 @@ __all__ = ["CellDifference", "Comparison", "cell_p_values", "compare"]
 
 FloatArray = NDArray[np.float64]
 
-_RESAMPLES = 999
+_RESAMPLES, _FEWEST = 999, 49
 # Fewer replicates where classes are many, so that a comparison takes seconds.
 _MOST_CELLS = 20_000_000
 _SEED = 0
@@ -249,7 +249,7 @@ def compare(
     covariance = None if triples is None else _covariances(sides, triples)
     p_values, errors = _cell_tests(sides, covariance)
     difference = sides[0].matrix - sides[1].matrix
-    n_resamples = int(np.clip(_MOST_CELLS // one.n_classes**2, 99, _RESAMPLES))
+    n_resamples = int(np.clip(_MOST_CELLS // one.n_classes**2, _FEWEST, _RESAMPLES))
     noise = (
         unpaired_noise(sides[0], sides[1], n_resamples, generator)
         if triples is None

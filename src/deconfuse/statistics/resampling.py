@@ -174,7 +174,8 @@ def simulated_distances(difference: FloatArray, noise: Iterable[FloatArray]) -> 
 
 def multiples_of(n_classes: int) -> FloatArray:
     """Return the multiples of the difference seen that are tried as the true one."""
-    return np.linspace(0.0, _LARGEST_MULTIPLE, 101 if n_classes <= 100 else 26)
+    size = 101 if n_classes <= 100 else 26 if n_classes <= 300 else 11
+    return np.linspace(0.0, _LARGEST_MULTIPLE, size)
 
 
 def overlap_interval(
