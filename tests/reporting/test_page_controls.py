@@ -450,6 +450,33 @@ def test_phone_width_needs_no_sideways_scrolling(open_page: Open) -> None:
     assert reader.text(".inspector").startswith("true Shirt")
 
 
+def test_two_fingers_zoom_and_one_moves(open_page: Open) -> None:
+    reader = open_page(size=(390, 844), has_touch=True, is_mobile=True)
+    client = reader.context.new_cdp_session(reader.page)
+    x, y = reader.cell(4, 4, 10)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        fingers = [{"x": px, "y": py, "id": k} for k, (px, py) in enumerate(points)]
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+
+    assert reader.ask("return root.querySelector('canvas.matrix').style.touchAction;") == "pan-y"
+    touch("touchStart", (x - 20, y), (x + 20, y))
+    for step in range(1, 6):
+        touch("touchMove", (x - 20 - 12 * step, y), (x + 20 + 12 * step, y))
+    touch("touchEnd")
+    zoomed = reader.ask("return root.host.explorer.view;")
+    assert zoomed["span"] < 6
+    assert reader.ask("return root.querySelector('canvas.matrix').style.touchAction;") == "none"
+    touch("touchStart", (x, y))
+    for step in range(1, 6):
+        touch("touchMove", (x + 10 * step, y + 10 * step))
+    touch("touchEnd")
+    moved = reader.ask("return root.host.explorer.view;")
+    assert moved["span"] == zoomed["span"]
+    assert moved["x"] < zoomed["x"]
+    assert moved["y"] < zoomed["y"]
+
+
 def test_print_gives_one_clean_sheet(open_page: Open) -> None:
     reader = open_page("#cell=6.0", color_scheme="dark")
     reader.page.emulate_media(media="print")

@@ -13,14 +13,15 @@ export function dotChart(rows) {
   const reach = Math.max(...rows.map((row) => Math.max(row.value || 0, row.interval?.[1] ?? 0)), 1e-12);
   const x = (/** @type {number} */ value) => 5 + (width - 10) * Math.min(1, value / reach);
   return h(
-    "table",
-    { class: "dots" },
+    "table", { class: "dots" },
     h("caption", { class: "hidden" }, "value and 95 % interval of each normalization"),
     h("tbody", {}, ...rows.map((row) => {
       const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
       bar.append(s("line", { x1: 5, x2: width - 5, y1: 8, y2: 8, class: "rule" }));
-      if (row.interval) bar.append(s("line", { x1: x(row.interval[0]), x2: x(row.interval[1]), y1: 8, y2: 8, class: "span" }));
-      if (row.value === row.value) bar.append(s("circle", { cx: x(row.value), cy: 8, r: 4, class: row.strong ? "dot strong" : "dot" }));
+      if (row.interval) bar.append(s("line", { x1: x(row.interval[0]), x2: x(row.interval[1]), y1: 8, y2: 8,
+        class: "span" }));
+      if (row.value === row.value) bar.append(s("circle", { cx: x(row.value), cy: 8, r: 4, class: row.strong ?
+          "dot strong" : "dot" }));
       const range = row.interval ? `${short(row.interval[0], 2)} to ${short(row.interval[1], 2)}` : row.note;
       return h("tr", { class: row.strong ? "strong" : "" },
         h("th", { scope: "row" }, row.name), h("td", {}, bar), h("td", { class: "number" }, short(row.value)),
@@ -48,12 +49,12 @@ export function waterfallChart(fall) {
   const end = (/** @type {number} */ at) => [s("line", { x1: x(at), x2: x(at), y1: 1, y2: 15, class: "level" })];
   const step = (/** @type {any} */ part) => [
     s("line", { x1: x(part.from), x2: x(part.from), y1: -2, y2: 4, class: "rule" }),
-    s("rect", { x: Math.min(x(part.from), x(part.to)), width: Math.max(1.5, Math.abs(x(part.to) - x(part.from))), y: 4, height: 8, class: `part ${part.name} ${part.factor < 1 ? "down" : "up"}` }),
+    s("rect", { x: Math.min(x(part.from), x(part.to)), width: Math.max(1.5, Math.abs(x(part.to) - x(part.from))),
+      y: 4, height: 8, class: `part ${part.name} ${part.factor < 1 ? "down" : "up"}` }),
     s("line", { x1: x(part.to), x2: x(part.to), y1: 4, y2: 18, class: "rule" }),
   ];
   return h(
-    "table",
-    { class: "fall" },
+    "table", { class: "fall" },
     h("tbody", {},
       row("even share", end(fall.start), short(fall.start)),
       ...fall.steps.map((part) => row(said[part.name], step(part), times(part.factor))),
@@ -62,8 +63,16 @@ export function waterfallChart(fall) {
 }
 
 // The explaining picture: a greedy class stripes the counts, and hides the pair that is alike.
-const EVEN = [[8, 1, 1], [1, 6, 3], [1, 3, 6]];
-const SKEWED = [[9, 1, 0.3], [4, 2.2, 0.5], [3.4, 0.9, 0.7]];
+const EVEN = [
+  [8, 1, 1],
+  [1, 6, 3],
+  [1, 3, 6]
+];
+const SKEWED = [
+  [9, 1, 0.3],
+  [4, 2.2, 0.5],
+  [3.4, 0.9, 0.7]
+];
 
 /** Two small matrices and what happens between them. @param {"light"|"dark"} theme */
 export function ideaPicture(theme) {
@@ -80,8 +89,8 @@ export function ideaPicture(theme) {
     return group;
   };
   return s(
-    "svg",
-    { viewBox: "0 0 240 78", class: "idea", role: "img", "aria-label": "Counts with one greedy class; bi-normalized, the pair that looks alike appears." },
+    "svg", { viewBox: "0 0 240 78", class: "idea",
+    role: "img", "aria-label": "Counts with one greedy class; bi-normalized, the pair that looks alike appears." },
     grid(SKEWED, 8, "counts"),
     s("path", { d: "M78 44 H158 m-6 -5 l6 5 l-6 5", class: "arrow" }),
     s("text", { x: 118, y: 36, class: "tiny", "text-anchor": "middle" }, "÷ label share"),
@@ -97,11 +106,16 @@ export function ideaPicture(theme) {
  * @param {(scale: import("./color.js").Scale, value: number) => number} place
  */
 export function legendOf(pane, theme, ticks, place) {
-  const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"]);
-  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${pane.names[1]}`, more: `more in ${pane.names[1]}` };
-  const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h("span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
+  const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : [
+    "diagonal", "off"
+  ]);
+  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${pane.names[1]}`,
+    more: `more in ${pane.names[1]}` };
+  const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
+"span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
-    pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-") && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
+    pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-") && h("span", {}, swatch(
+      "hatch", ""), "few samples or epsilon"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
@@ -118,9 +132,12 @@ export function legendOf(pane, theme, ticks, place) {
       const x = 140 * place(scale, tick);
       if (x - last < 30) continue;
       last = x;
-      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 128 ? "end" : "middle" }, tickText(tick)));
+      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 128 ? "end" :
+          "middle" }, tickText(tick)));
     }
-    const over = scale.max > scale.high * 1.0001 && `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
-    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip, over && h("span", { class: "soft over" }, over));
+    const over = scale.max > scale.high * 1.0001 &&
+    `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
+    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""),
+      strip, over && h("span", { class: "soft over" }, over));
   }), marks);
 }

@@ -71,7 +71,8 @@ export function colorAt(table, t) {
 /** Perceived lightness, 0 to 1, of one entry of a table. @param {Uint8ClampedArray} table @param {number} t */
 export function luminanceAt(table, t) {
   const k = 3 * Math.round(clamp(t, 0, 1) * (STEPS - 1));
-  const linear = (/** @type {number} */ c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const linear = (/** @type {number} */ c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) **
+    2.4);
   return 0.2126 * linear(table[k]) + 0.7152 * linear(table[k + 1]) + 0.0722 * linear(table[k + 2]);
 }
 
@@ -130,7 +131,8 @@ export function ticksOf(scale, wanted = 4) {
     // Powers of ten, and on a short scale also their double and their half.
     const steps = high / low > 100 ? [1] : [1, 2, 5];
     for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power++) {
-      ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low * 0.9999 && tick <= high * 1.0001));
+      ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low * 0.9999 && tick <= high *
+        1.0001));
     }
     return ticks;
   }

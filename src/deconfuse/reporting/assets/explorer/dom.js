@@ -13,7 +13,8 @@ function finish(element, props, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map((child) => (child instanceof Node ? child : String(child))));
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map((
+    child) => (child instanceof Node ? child : String(child))));
   return element;
 }
 

@@ -32,9 +32,9 @@ export function trustOf(pane, n, i, j, limits) {
  */
 export function trustSentence(trust, facts, names, number) {
   if (trust === TRUST.UNSEEN) {
-    return facts.labels === 0
-      ? `There is no sample of ${names.true}: this row says nothing.`
-      : `${names.pred} is never predicted: this value does not exist.`;
+    return facts.labels === 0 ?
+      `There is no sample of ${names.true}: this row says nothing.` :
+      `${names.pred} is never predicted: this value does not exist.`;
   }
   if (trust === TRUST.EPSILON) {
     return `No sample was counted here: the value comes from epsilon alone (${number(facts.epsilon)} added to every cell).`;
@@ -42,7 +42,8 @@ export function trustSentence(trust, facts, names, number) {
   if (trust === TRUST.FEW) return `Only ${number(facts.count)} counted here: too few samples to say more.`;
   if (trust === TRUST.THIN) {
     const [own, other] = facts.reasons;
-    return own ? `Read the row of ${names.true} with care: ${own}.` : `Read the column of ${names.pred} with care: ${other}.`;
+    return own ? `Read the row of ${names.true} with care: ${own}.` :
+      `Read the column of ${names.pred} with care: ${other}.`;
   }
   return "";
 }
@@ -98,10 +99,11 @@ export function companyOf(values, counts, n, k, side, limit) {
  */
 export function biasOf(model, k) {
   const { bias, biasLow, biasHigh, verdicts } = model.classes;
-  const words = { over: "over-predicted", under: "under-predicted", even: "predicted as often as it should be", "never seen": "not in the data" };
+  const words = { over: "over-predicted", under: "under-predicted",
+  even: "predicted as often as it should be", "never seen": "not in the data" };
   return {
     ratio: bias[k],
     interval: /** @type {[number, number]} */ ([biasLow[k], biasHigh[k]]),
-    word: words[/** @type {keyof typeof words} */ (verdicts[k])] ?? "",
+    word: words[ /** @type {keyof typeof words} */ (verdicts[k])] ?? "",
   };
 }

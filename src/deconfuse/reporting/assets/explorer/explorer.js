@@ -5,7 +5,7 @@ import { place, ticksOf } from "./color.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
-import { count, isolate, plural, short } from "./format.js";
+import { count } from "./format.js";
 import { branchesOf, cutTree } from "./groups.js";
 import { inspectorContent } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
@@ -18,11 +18,13 @@ import { frameOf, paneOf } from "./panes.js";
 import { paletteOf, shadesOf } from "./raster.js";
 import { scatterContent } from "./scatter.js";
 import { hiddenClassContent, searchField } from "./search.js";
+import { footerOf, headerOf } from "./skeleton.js";
 import { Store, defaultState, methodsOf, readHash, writeHash } from "./state.js";
 import { cellWords, spoken, tableOf } from "./table.js";
 import { inksOf, motionAllowed, rgbOf, themeOf } from "./theme.js";
 import { helpDialog, toolbar } from "./toolbar.js";
 import { centreOn, clampView, panBy, reveal, whole, zoomAt } from "./viewport.js";
+import { watch } from "./watch.js";
 
 const MANY = 60;
 const BLOCK = 24;
@@ -43,17 +45,19 @@ export class Explorer {
     this.study = readStudy(payload);
     this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
     this.defaults = defaultState(this.study);
-    const state = options.page ? readHash(location.hash, this.defaults, this.#limits()) : this.defaults;
+    const state = options.page ? readHash(location.hash, this.defaults, this.limits()) : this.defaults;
     this.store = new Store(state);
     /** @type {Map<string, import("./panes.js").Pane>} */
     this.panes = new Map();
     this.frame = frameOf(this.study, this.branches, state);
     this.hover = null;
     this.#build(host);
-    if (this.study.n >= MANY && !state.view && !state.selection) this.store.state = { ...state, view: this.#openingView() };
+    if (this.study.n >= MANY && !state.view && !state.selection) this.store.state = { ...state, view: this
+        .#openingView() };
     this.store.listen((now, before) => this.#changed(now, before));
     this.applyTheme();
-    this.#observe();
+    /** Let go of everything outside the element. */
+    this.destroy = watch(this, handleKey);
     this.render(false);
     if (this.study.n >= 200) this.#prepare([...METHODS]);
   }
@@ -71,8 +75,9 @@ export class Explorer {
     });
   }
 
-  #limits() {
-    return { n: this.study.n, nBranches: this.branches.size, methods: methodsOf(this.study), models: this.study.models.length };
+  limits() {
+    return { n: this.study.n, nBranches: this.branches.size, methods: methodsOf(this.study),
+      models: this.study.models.length };
   }
 
   #openingView() {
@@ -98,94 +103,41 @@ export class Explorer {
       toggle: (/** @type {any} */ branch) => this.#toggle(branch),
     };
     const axes = "True classes on rows, predicted classes on columns. Use the arrow keys to move.";
-    this.views = [new MatrixView(handlers, `Confusion matrix. ${axes}`), new MatrixView(handlers, `Second matrix. ${axes}`)];
+    this.views = [new MatrixView(handlers, `Confusion matrix. ${axes}`), new MatrixView(handlers,
+      `Second matrix. ${axes}`)];
     this.search = searchField(study, {
       shown: (k) => this.focusOn({ kind: "row", i: k, j: k }),
       hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k, count)),
     }, id);
     this.bar = toolbar(study, this.store, {
-      groups: (k) => this.#cut(k), help: () => this.showHelp(), theme: () => this.#switchTheme(), fit: () => this.store.set({ view: null }),
+      groups: (k) => this.#cut(k),
+      help: () => this.showHelp(),
+      theme: () => this.#switchTheme(),
+      fit: () => this.store.set({ view: null }),
     });
     this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
     this.legends = [h("div", { class: "legends" }), h("div", { class: "legends" })];
-    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, h("div", { class: "foot" }, this.legends[k])));
+    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, h(
+      "div", { class: "foot" }, this.legends[k])));
     this.minimap = new Minimap((x, y) => this.#jump(x, y));
     this.figures[0].lastChild.append(h("div", { class: "overview" }, this.bar.fit, this.minimap.canvas));
     this.tip = h("div", { class: "tip", hidden: true });
     this.live = h("p", { class: "hidden", "aria-live": "polite" });
     this.tableBox = h("div", { class: "hidden" });
+    this.said = h("span", { class: "said", role: "status" });
     this.stagePanes = h("div", { class: "panes" }, ...this.figures);
-    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes, this.tip, this.live, this.tableBox);
+    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes,
+      this.tip, this.live, this.tableBox);
     this.inspector = h("aside", { class: "inspector", "aria-label": "inspector" });
-    this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) => this.#follow(finding)));
+    this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) =>
+      this.#follow(finding)));
     this.help = helpDialog(study, () => this.views[0].canvas.focus());
     this.root = h("div", { class: `explorer${this.options.page ? " page" : ""}`, id },
-      this.#header(), h("div", { class: "body" }, this.findings, this.stage, this.inspector), this.#footer(), this.help);
+      headerOf(study, this.search.element, this.bar.corner), h("div", { class: "body" }, this.findings,
+        this.stage, this.inspector),
+      footerOf(study, exportMenu(() => this.shown(), this.options.page ? () => location.href : null, (text) =>
+        this.say(text)), this.said), this.help);
     root.replaceChildren(this.root);
-  }
-
-  #header() {
-    const { study } = this;
-    const [first, second] = study.models;
-    const sizes = second ? `${count(first.total)} samples in ${isolate(first.name)}, ${count(second.total)} in ${isolate(second.name)}` : plural(first.total, "sample");
-    const classes = study.bucket ? `${count(study.n - 1)} of ${count(study.n - 1 + study.bucket.n_classes)} classes` : plural(study.n, "class");
-    return h("header", {},
-      h("div", { class: "identity" }, h("h1", {}, nameText(study.title)), h("p", { class: "soft" }, `${classes} · ${sizes}`), h("p", { class: "soft" }, "true on rows, predicted on columns")),
-      h("p", { class: "headline" }, study.headline), h("div", { class: "corner" }, this.search.element, this.bar.corner));
-  }
-
-  #footer() {
-    const { study } = this;
-    const { bi } = study.models[0].scalings;
-    const link = this.options.page ? () => location.href : null;
-    const facts = [`epsilon ${short(bi.epsilon)}`, bi.residual === null ? null : `residual ${short(bi.residual, 1)}`, bi.status === "converged" ? null : `bi: ${bi.status}`, study.generator];
-    return h("footer", {}, exportMenu(() => this.shown(), link, (text) => this.say(text)),
-      h("span", { class: "soft" }, facts.filter(Boolean).join(" · ")), this.said = h("span", { class: "said", role: "status" }));
-  }
-
-  #observe() {
-    let width = 0;
-    this.observer = new ResizeObserver(() => {
-      const now = this.stagePanes.clientWidth;
-      if (now !== width) {
-        width = now;
-        this.render(false);
-      }
-    });
-    this.observer.observe(this.stagePanes);
-    const onKey = (/** @type {KeyboardEvent} */ event) => {
-      const inside = /** @type {Element} */ (event.composedPath()[0]);
-      if (inside?.matches?.("input, select, textarea, dialog *, summary") || (inside?.matches?.("button") && ["Enter", " "].includes(event.key))) return;
-      if (handleKey(event, this)) event.preventDefault();
-    };
-    (this.options.page ? document : this.root).addEventListener("keydown", onKey);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const retheme = () => {
-      this.applyTheme();
-      this.render(false);
-    };
-    dark.addEventListener("change", retheme);
-    const printing = (/** @type {boolean} */ now) => () => {
-      this.printing = now;
-      retheme();
-    };
-    const before = printing(true);
-    const after = printing(false);
-    const onHash = () => {
-      if (location.hash.slice(1) !== this.hash) this.store.set(readHash(location.hash, this.defaults, this.#limits()));
-    };
-    window.addEventListener("beforeprint", before);
-    window.addEventListener("afterprint", after);
-    if (this.options.page) window.addEventListener("hashchange", onHash);
-    /** Let go of everything outside the element. */
-    this.destroy = () => {
-      this.observer.disconnect();
-      document.removeEventListener("keydown", onKey);
-      dark.removeEventListener("change", retheme);
-      window.removeEventListener("beforeprint", before);
-      window.removeEventListener("afterprint", after);
-      window.removeEventListener("hashchange", onHash);
-    };
   }
 
   applyTheme() {
@@ -207,7 +159,8 @@ export class Explorer {
       this.panes.clear();
     } else if (state.order !== before.order) this.frame = frameOf(this.study, this.branches, state, this.frame);
     if (state.theme !== before.theme) this.applyTheme();
-    const moves = ["method", "model", "order", "collapsed", "scale", "beside"].some((key) => state[/** @type {keyof State} */ (key)] !== before[/** @type {keyof State} */ (key)]);
+    const moves = ["method", "model", "order", "collapsed", "scale", "beside"].some((key) =>
+    state[ /** @type {keyof State} */ (key)] !== before[ /** @type {keyof State} */ (key)]);
     this.render((moves || this.glide === true) && motionAllowed());
     if (state.selection !== before.selection) this.options.onselect?.(state.selection);
   }
@@ -240,7 +193,8 @@ export class Explorer {
     const high = this.printing ? SHEET.height : this.options.page ? this.#roomBelow() : 560;
     const tree = state.order === "similarity" && this.branches.size > 0;
     const lines = tree ? treeLines(this.branches, this.study.n, this.frame) : [];
-    const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i], j: this.frame.unitOf[selection.j] };
+    const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i],
+      j: this.frame.unitOf[selection.j] };
     this.figures[1].hidden = !second;
     [main, second].forEach((pane, k) => {
       if (!pane || width === 0) return;
@@ -248,8 +202,15 @@ export class Explorer {
       this.figures[k].style.width = `${paneWidth}px`;
       this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light", ticksOf, place));
       this.views[k].show({
-        pane, frame: this.frame, view: this.view, palette: this.palette, ink: this.ink, tree: lines,
-        selection: unitSelection, hover: this.hover, limits: this.study.limits,
+        pane,
+        frame: this.frame,
+        view: this.view,
+        palette: this.palette,
+        ink: this.ink,
+        tree: lines,
+        selection: unitSelection,
+        hover: this.hover,
+        limits: this.study.limits,
         room: { width: paneWidth, maxHeight: Math.max(420, high), tree },
       }, animate);
     });
@@ -269,11 +230,14 @@ export class Explorer {
   #panels(pane, unitSelection) {
     const { state } = this.store;
     // Panels follow what they show, not the window: panning must stay light.
-    const key = `${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${JSON.stringify(state.selection)}`;
+    const key =
+      `${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${JSON.stringify(state.selection)}`;
     if (key !== this.panelKey) {
       this.panelKey = key;
-      const context = { study: this.study, frame: this.frame, pane, state, theme: this.theme ?? "light", select: (/** @type {any} */ selection) => this.select(selection) };
-      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, state.selection, this.ink));
+      const context = { study: this.study, frame: this.frame, pane, state, theme: this.theme ?? "light",
+      select: (/** @type {any} */ selection) => this.select(selection) };
+      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, state.selection,
+        this.ink));
       this.inspector.scrollTop = 0;
       this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
     }
@@ -299,7 +263,8 @@ export class Explorer {
     const { view, frame } = this;
     const rows = seen(view.y, view.span, frame.n).map((at) => frame.order[at]);
     const cols = seen(view.x, view.span, frame.n).map((at) => frame.order[at]);
-    return { pane: this.pane(this.store.state.method, this.store.state.model), frame, rows, cols, title: this.study.title };
+    return { pane: this.pane(this.store.state.method, this.store.state.model), frame, rows, cols,
+      title: this.study.title };
   }
 
   /** @param {any} at a hit */
@@ -324,7 +289,8 @@ export class Explorer {
     const { frame } = this;
     const row = frame.place[frame.unitOf[selection.i]];
     const col = frame.place[frame.unitOf[selection.j]];
-    const view = frame.n > 40 ? centreOn(frame.n, row, col, Math.min(24, this.view.span)) : this.store.state.view && reveal(this.view, frame.n, row, col);
+    const view = frame.n > 40 ? centreOn(frame.n, row, col, Math.min(24, this.view.span)) : this.store.state.view &&
+      reveal(this.view, frame.n, row, col);
     this.glide = true;
     this.store.set({ selection, view });
     this.glide = false;
@@ -333,9 +299,12 @@ export class Explorer {
   /** @param {any} finding */
   #follow(finding) {
     const [cell] = finding.cells;
+    const [k] = finding.classes;
+    const biased = ["over_predicted", "under_predicted"].includes(finding.kind);
     if (cell) this.focusOn({ kind: "cell", i: cell[0], j: cell[1] });
-    else this.focusOn({ kind: finding.kind === "over_predicted" || finding.kind === "under_predicted" ? "col" : "row", i: finding.classes[0], j: finding.classes[0] });
-    if (this.stage.getBoundingClientRect().top < -40 || this.root.clientWidth < 900) this.stage.scrollIntoView({ block: "start", behavior: motionAllowed() ? "smooth" : "auto" });
+    else this.focusOn({ kind: biased ? "col" : "row", i: k, j: k });
+    const away = this.stage.getBoundingClientRect().top < -40 || this.root.clientWidth < 900;
+    if (away) this.stage.scrollIntoView({ block: "start", behavior: motionAllowed() ? "smooth" : "auto" });
   }
 
   /** @param {any} at @param {PointerEvent|null} event */
@@ -355,7 +324,8 @@ export class Explorer {
     const pane = this.pane(this.store.state.method, this.store.state.model);
     const { units } = this.frame;
     this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),
-      h("b", {}, pane.method === "counts" && pane.kind === "value" ? "" : `${pane.method} `, cellWords(pane, this.frame, i, j)), pane.method === "counts" ? " samples" : "");
+      h("b", {}, pane.method === "counts" && pane.kind === "value" ? "" : `${pane.method} `, cellWords(pane,
+        this.frame, i, j)), pane.method === "counts" ? " samples" : "");
     const box = this.stage.getBoundingClientRect();
     const x = event.clientX - box.left;
     this.tip.style.left = `${Math.min(x + 14, box.width - 210)}px`;
@@ -376,7 +346,8 @@ export class Explorer {
   /** @param {number} x @param {number} y centre, 0 to 1 */
   #jump(x, y) {
     const { n } = this.frame;
-    this.store.set({ view: clampView({ x: x * n - this.view.span / 2, y: y * n - this.view.span / 2, span: this.view.span }, n) });
+    this.store.set({ view: clampView({ x: x * n - this.view.span / 2, y: y * n - this.view.span / 2,
+      span: this.view.span }, n) });
   }
 
   /** @param {{id: number, collapsed: boolean}} branch */

@@ -25,12 +25,15 @@ export function fileName(title, name, extension) {
 function svgText(shown) {
   if (shown.rows.length * shown.cols.length <= VECTOR_CELLS) return toSvg(shown);
   const { frame, pane } = shown;
-  const view = { x: frame.place[shown.cols[0]], y: frame.place[shown.rows[0]], span: Math.max(shown.rows.length, shown.cols.length) };
-  const raster = rasterize(shadesOf(pane, frame.n), paletteOf("light", [255, 255, 255], [226, 227, 231]), frame, view, 1440);
+  const view = { x: frame.place[shown.cols[0]], y: frame.place[shown.rows[0]], span: Math.max(shown.rows.length,
+    shown.cols.length) };
+  const raster = rasterize(shadesOf(pane, frame.n), paletteOf("light", [255, 255, 255], [226, 227, 231]), frame, view,
+    1440);
   const canvas = document.createElement("canvas");
   canvas.width = raster.width;
   canvas.height = raster.height;
-  canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer), raster.width, raster.height), 0, 0);
+  canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer), raster.width,
+    raster.height), 0, 0);
   return toSvg({ ...shown, image: canvas.toDataURL("image/png") });
 }
 
@@ -45,7 +48,8 @@ async function pngOf(svg) {
   canvas.height = 2 * picture.naturalHeight;
   canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture could not be made"))), "image/png");
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture could not be made"))),
+      "image/png");
   });
 }
 
@@ -55,20 +59,24 @@ async function pngOf(svg) {
  * @param {(message: string) => void} say
  */
 export function exportMenu(shown, link, say) {
-  const save = (/** @type {string} */ extension, /** @type {(now: Shown) => Blob|Promise<Blob>} */ make) => async () => {
-    const now = shown();
-    download(fileName(now.title, now.pane.name, extension), await make(now));
-    say(`${extension.toUpperCase()} saved`);
-  };
-  const text = (/** @type {string} */ content, /** @type {string} */ type) => new Blob([content], { type: `${type};charset=utf-8` });
+  const save = (/** @type {string} */ extension, /** @type {(now: Shown) => Blob|Promise<Blob>} */ make) =>
+async () => {
+      const now = shown();
+      download(fileName(now.title, now.pane.name, extension), await make(now));
+      say(`${extension.toUpperCase()} saved`);
+    };
+  const text = (/** @type {string} */ content, /** @type {string} */ type) => new Blob([
+  content], { type: `${type};charset=utf-8` });
   const button = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => void} */ act) =>
     h("button", { class: "link", "data-export": name, title, onclick: act }, name);
   return h("span", { class: "exports" },
     h("span", { class: "soft" }, "export "),
-    button("CSV", "all cells of the shown matrix", save("csv", (now) => text(toCsv(now.pane, now.frame), "text/csv"))),
+    button("CSV", "all cells of the shown matrix", save("csv", (now) => text(toCsv(now.pane, now.frame),
+      "text/csv"))),
     button("PNG", "a picture of the cells in view", save("png", (now) => pngOf(svgText(now)))),
     button("SVG", "a drawing of the cells in view", save("svg", (now) => text(svgText(now), "image/svg+xml"))),
-    button("LaTeX", "a table of the cells in view", save("tex", (now) => text(toLatex(now.pane, now.frame, now.rows, now.cols, now.title), "text/x-tex"))),
+    button("LaTeX", "a table of the cells in view", save("tex", (now) => text(toLatex(now.pane, now.frame, now.rows,
+      now.cols, now.title), "text/x-tex"))),
     link && button("link", "copy the address of this view", async () => {
       try {
         await navigator.clipboard.writeText(link());

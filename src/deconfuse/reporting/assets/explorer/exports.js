@@ -17,7 +17,9 @@ function csvNumber(value) {
 export function toCsv(pane, frame) {
   const names = frame.order.map((u) => csvField(frame.units[u].label));
   const corner = csvField(`true \\ predicted (${pane.name})`);
-  const lines = [[corner, ...names].join(",")];
+  const lines = [
+    [corner, ...names].join(",")
+  ];
   frame.order.forEach((u, at) => {
     const cells = frame.order.map((v) => csvNumber(pane.values[u * frame.n + v]));
     lines.push([names[at], ...cells].join(","));
@@ -26,20 +28,29 @@ export function toCsv(pane, frame) {
 }
 
 const LATEX = {
-  "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", $: "\\$", "&": "\\&", "#": "\\#",
-  _: "\\_", "%": "\\%", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
+  "\\": "\\textbackslash{}",
+  "{": "\\{",
+  "}": "\\}",
+  $: "\\$",
+  "&": "\\&",
+  "#": "\\#",
+  _: "\\_",
+  "%": "\\%",
+  "~": "\\textasciitilde{}",
+  "^": "\\textasciicircum{}",
 };
 
 /** @param {string} text */
 export function latexText(text) {
-  return text.replace(/[\\{}$&#_%~^]/g, (c) => LATEX[/** @type {keyof typeof LATEX} */ (c)]).replace(/\s+/g, " ");
+  return text.replace(/[\\{}$&#_%~^]/g, (c) => LATEX[ /** @type {keyof typeof LATEX} */ (c)]).replace(/\s+/g, " ");
 }
 
 /** @param {number} value @param {boolean} whole */
 function latexNumber(value, whole) {
   if (value !== value) return "--";
   if (whole) return String(Number(value.toPrecision(12)));
-  return value !== 0 && Math.abs(value) < 5e-4 ? `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
+  return value !== 0 && Math.abs(value) < 5e-4 ?
+    `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
 }
 
 /**

@@ -28,8 +28,9 @@ export function findingsContent(study, follow) {
   for (const kind of kinds) {
     const found = study.findings.filter((/** @type {any} */ f) => f.kind === kind);
     if (found.length === 0) continue;
-    const title = TITLES[/** @type {keyof typeof TITLES} */ (kind)] ?? kind.replaceAll("_", " ");
-    const items = found.map((/** @type {any} */ finding, /** @type {number} */ k) => findingItem(finding, follow, k === 0));
+    const title = TITLES[ /** @type {keyof typeof TITLES} */ (kind)] ?? kind.replaceAll("_", " ");
+    const items = found.map((/** @type {any} */ finding, /** @type {number} */ k) => findingItem(finding, follow,
+      k === 0));
     const list = h("ul", {}, ...items.slice(0, SHOWN));
     nodes.push(h("h2", { class: `kind ${kind}` }, title), list);
     if (items.length > SHOWN) nodes.push(moreButton(list, items.slice(SHOWN)));
@@ -48,7 +49,8 @@ function findingItem(finding, follow, open) {
     if (advice) advice.hidden = false;
     follow(finding);
   };
-  const link = target ? h("button", { class: "finding", onclick: go }, finding.sentence) : h("p", { class: "finding" }, finding.sentence);
+  const link = target ? h("button", { class: "finding", onclick: go }, finding.sentence) : h(
+  "p", { class: "finding" }, finding.sentence);
   return h("li", {}, link, advice);
 }
 
@@ -59,10 +61,13 @@ function withCode(text) {
 
 /** @param {Element} list @param {Element[]} items */
 function moreButton(list, items) {
-  const button = h("button", { class: "link", onclick: () => {
-    list.append(...items);
-    button.remove();
-  } }, `${items.length} more`);
+  const button = h("button", {
+    class: "link",
+    onclick: () => {
+      list.append(...items);
+      button.remove();
+    }
+  }, `${items.length} more`);
   return button;
 }
 
@@ -73,12 +78,14 @@ function agreement(study) {
   if (methods.length === 0) return [];
   return [
     h("h2", { class: "kind geometry" }, "Geometry and matrix"),
-    h("p", { class: "soft" }, "Overlap of each geometric matrix (rows) with each normalization (columns): 1 is the same."),
+    h("p", { class: "soft" },
+      "Overlap of each geometric matrix (rows) with each normalization (columns): 1 is the same."),
     h("table", { class: "agreement" },
       h("thead", {}, h("tr", {}, h("th", {}, ""), ...methods.map((m) => h("th", { scope: "col" }, m)))),
       h("tbody", {}, ...Object.entries(table).map(([weighting, row]) => {
         const best = Math.max(.../** @type {number[]} */ (Object.values(row)));
-        return h("tr", {}, h("th", { scope: "row" }, weighting), ...methods.map((m) => h("td", { class: `number${row[m] === best ? " best" : ""}` }, short(row[m], 2))));
+        return h("tr", {}, h("th", { scope: "row" }, weighting), ...methods.map((m) => h(
+        "td", { class: `number${row[m] === best ? " best" : ""}` }, short(row[m], 2))));
       }))),
   ];
 }

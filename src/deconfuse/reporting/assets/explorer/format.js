@@ -61,7 +61,11 @@ export function count(value) {
 export function brief(value) {
   const size = Math.abs(value);
   const sign = value < 0 ? "−" : "";
-  for (const [step, unit] of /** @type {[number, string][]} */ ([[1e9, "G"], [1e6, "M"], [1e3, "k"]])) {
+  for (const [step, unit] of /** @type {[number, string][]} */ ([
+      [1e9, "G"],
+      [1e6, "M"],
+      [1e3, "k"]
+    ])) {
     if (size >= 0.9995 * step) {
       const scaled = size / step;
       return `${sign}${scaled < 9.95 ? scaled.toFixed(1) : Math.round(scaled)}${unit}`;

@@ -76,7 +76,8 @@ export function unitsOf(labels, branches, collapsed, sizes) {
     .filter((branch) => branch !== undefined)
     .toSorted((a, b) => b.members.length - a.members.length);
   for (const branch of byReach) {
-    for (const leaf of branch.members) if (owner[leaf] < 0) owner[leaf] = branch.id;
+    for (const leaf of branch.members)
+      if (owner[leaf] < 0) owner[leaf] = branch.id;
   }
   /** @type {Unit[]} */
   const units = [];
@@ -104,12 +105,13 @@ function unitLabel(labels, members, sizes) {
  */
 export function sumUnits(values, n, units) {
   const of = new Int32Array(n);
-  units.forEach((unit, u) => unit.members.forEach((k) => (of[k] = u)));
+  units.forEach((unit, u) => unit.members.forEach((k) => (of [k] = u)));
   const size = units.length;
   const sums = new Float64Array(size * size);
   for (let i = 0, k = 0; i < n; i++) {
-    const row = of[i] * size;
-    for (let j = 0; j < n; j++, k++) if (values[k] === values[k]) sums[row + of[j]] += values[k];
+    const row = of [i] * size;
+    for (let j = 0; j < n; j++, k++)
+      if (values[k] === values[k]) sums[row + of [j]] += values[k];
   }
   return sums;
 }
@@ -160,7 +162,8 @@ export function balance(masses, n) {
   const rows = new Float64Array(n);
   const settle = () => {
     right.fill(0);
-    for (let i = 0, k = 0; i < n; i++) for (let j = 0; j < n; j++, k++) right[j] += left[i] * masses[k];
+    for (let i = 0, k = 0; i < n; i++)
+      for (let j = 0; j < n; j++, k++) right[j] += left[i] * masses[k];
     for (let j = 0; j < n; j++) right[j] = 1 / right[j];
     rows.fill(0);
     let gap = 0;
@@ -203,7 +206,8 @@ export function balance(masses, n) {
  */
 function newtonStep(masses, left, right, rows, n) {
   const p = new Float64Array(n * n);
-  for (let i = 0, k = 0; i < n; i++) for (let j = 0; j < n; j++, k++) p[k] = left[i] * masses[k] * right[j];
+  for (let i = 0, k = 0; i < n; i++)
+    for (let j = 0; j < n; j++, k++) p[k] = left[i] * masses[k] * right[j];
   const h = new Float64Array(n * n);
   for (let a = 0; a < n; a++) {
     for (let b = 0; b <= a; b++) {

@@ -39,11 +39,19 @@ function introduction({ theme, study }) {
   const twoModels = study.models.length > 1;
   return [
     h("h2", {}, "How to read this"),
-    h("p", {}, "Counts mix three things: how alike two classes are, how often a class occurs, and how often the model says it."),
+    h("p", {},
+      "Counts mix three things: how alike two classes are, how often a class occurs, and how often the model says it."
+      ),
     ideaPicture(theme),
-    h("p", {}, h("b", {}, "bi-normalized"), " divides the last two out: every row and every column then sums to 1. What still stands out off the diagonal is a pair that looks alike."),
-    twoModels && h("p", {}, `Green cells are more in ${isolate(study.models[1].name)}, purple less than in ${isolate(study.models[0].name)}; pale ones may be chance.`),
-    h("p", { class: "soft" }, "Hatched: rests on few samples or on epsilon. A dot: nothing counted. Crossed out: the class has no samples."),
+    h("p", {}, h("b", {}, "bi-normalized"),
+      " divides the last two out: every row and every column then sums to 1. What still stands out off the diagonal is a pair that looks alike."
+      ),
+    twoModels && h("p", {},
+      `Green cells are more in ${isolate(study.models[1].name)}, purple less than in ${isolate(study.models[0].name)}; pale ones may be chance.`
+      ),
+    h("p", { class: "soft" },
+      "Hatched: rests on few samples or on epsilon. A dot: nothing counted. Crossed out: the class has no samples."
+      ),
     h("p", { class: "soft" }, "Click a cell, a row or a column. Press ", h("kbd", {}, "?"), " for the keys."),
   ].filter((node) => node instanceof Node);
 }
@@ -52,7 +60,8 @@ function introduction({ theme, study }) {
 function members(unit, study) {
   if (unit.members.length === 1) return null;
   const names = unit.members.map((k) => study.labels[k]);
-  return h("details", { class: "members" }, h("summary", {}, `group of ${unit.members.length} classes`), h("p", {}, ...names.flatMap((name, k) => [k ? ", " : "", nameText(name)])));
+  return h("details", { class: "members" }, h("summary", {}, `group of ${unit.members.length} classes`), h("p", {},
+    ...names.flatMap((name, k) => [k ? ", " : "", nameText(name)])));
 }
 
 /** @param {Context} context @param {number} i @param {number} j units */
@@ -68,15 +77,20 @@ function cellContent(context, i, j) {
   const rows = METHODS.slice(1).map((method) => {
     const value = single ? model.value(method, i, j) : NaN;
     const interval = single ? model.interval(method, i, j) : null;
-    return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method === state.method };
+    return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
+        state.method };
   }).filter(() => single);
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
-  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] : "");
-  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels, reasons: [reason(i), reason(j)] }, names, short);
+  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] :
+    "");
+  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels, reasons: [reason(i), reason(
+      j)] }, names, short);
   return [
-    h("h2", {}, h("span", { class: "soft" }, "true "), nameText(units[i].label), h("br"), h("span", { class: "soft" }, "predicted "), nameText(units[j].label)),
-    h("p", { class: "lead" }, h("b", { class: "number" }, count(counted)), ` ${counted === 1 ? "sample" : "samples"}`,
+    h("h2", {}, h("span", { class: "soft" }, "true "), nameText(units[i].label), h("br"), h(
+    "span", { class: "soft" }, "predicted "), nameText(units[j].label)),
+    h("p", { class: "lead" }, h("b", { class: "number" }, count(counted)),
+      ` ${counted === 1 ? "sample" : "samples"}`,
       h("span", { class: "soft" }, ` of ${count(labels)} true, ${count(predictions)} predicted`)),
     warning && h("p", { class: "warning" }, warning),
     members(units[i], study), i !== j && members(units[j], study),
@@ -104,21 +118,26 @@ function partsSection(model, i, j, shown) {
 /** @param {Context} context @param {number} i @param {number} j */
 function differenceLines({ study, frame, state, pane }, i, j) {
   if (study.models.length < 2 || frame.n !== study.n) return [];
-  const [a, b] = study.models.map((/** @type {any} */ model) => model.value(state.method.startsWith("gcm-") ? "bi" : state.method, i, j));
+  const [a, b] = study.models.map((/** @type {any} */ model) => model.value(state.method.startsWith("gcm-") ? "bi" :
+    state.method, i, j));
   const p = pValueOf(study, i, j);
   const size = p < 1e-15 ? "below 10⁻¹⁵" : short(p, 2);
-  const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` : `, may be chance (corrected p ${size})`;
+  const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` :
+    `, may be chance (corrected p ${size})`;
   return [
     h("h3", {}, "Two models"),
-    h("p", {}, nameText(study.models[0].name), ` ${short(a)} `, h("span", { class: "soft" }, `(${count(study.models[0].count(i, j))})`), " → ", nameText(study.models[1].name), ` ${short(b)} `,
-      h("span", { class: "soft" }, `(${count(study.models[1].count(i, j))})`), `: ${signed(b - a)}`, pane.method === "bi" || state.method === "bi" ? verdict : ""),
+    h("p", {}, nameText(study.models[0].name), ` ${short(a)} `, h("span", { class: "soft" },
+        `(${count(study.models[0].count(i, j))})`), " → ", nameText(study.models[1].name), ` ${short(b)} `,
+      h("span", { class: "soft" }, `(${count(study.models[1].count(i, j))})`), `: ${signed(b - a)}`, pane.method ===
+      "bi" || state.method === "bi" ? verdict : ""),
   ];
 }
 
 /** @param {Context} context @param {number} i @param {number} j */
 function geometryLine({ study, frame }, i, j) {
   if (!study.geometry || frame.n !== study.n) return [];
-  const values = Object.entries(study.geometry.matrices).map(([weighting, matrix]) => `${weighting} ${short(matrix[i * study.n + j], 2)}`);
+  const values = Object.entries(study.geometry.matrices).map(([weighting, matrix]) =>
+    `${weighting} ${short(matrix[i * study.n + j], 2)}`);
   return [h("p", {}, h("span", { class: "soft" }, "shared space of the embeddings: "), values.join(" · "))];
 }
 
@@ -128,16 +147,19 @@ function reverseLine(context, i, j) {
   const at = j * frame.n + i;
   return h("p", { class: "reverse" },
     h("span", { class: "soft" }, "The other way: "),
-    h("button", { class: "link", onclick: () => select({ kind: "cell", i: frame.units[j].members[0], j: frame.units[i].members[0] }) },
+    h("button", { class: "link", onclick: () => select({ kind: "cell", i: frame.units[j].members[0], j: frame.units[
+            i].members[0] }) },
       nameText(frame.units[j].label), " → ", nameText(frame.units[i].label)),
-    `: ${plural(pane.counts[at], "sample")}`, pane.method === "counts" ? "" : `, ${pane.name} ${short(pane.values[at])}`);
+    `: ${plural(pane.counts[at], "sample")}`, pane.method === "counts" ? "" :
+    `, ${pane.name} ${short(pane.values[at])}`);
 }
 
 /** @param {any} model @param {number} k class */
 function biasLine(model, k) {
   const { ratio, interval, word } = biasOf(model, k);
   if (!word) return null;
-  const range = Number.isNaN(ratio) ? "" : ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), were all classes equally frequent`;
+  const range = Number.isNaN(ratio) ? "" :
+    ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), were all classes equally frequent`;
   return h("p", {}, h("b", {}, word), h("span", { class: "soft" }, range));
 }
 
@@ -161,19 +183,26 @@ function classContent(context, k, kind) {
     return [h("h3", {}, title), h("ul", { class: "company" }, ...company.map(({ unit, value, count: c }) => {
       const fill = h("span", { class: "fill" });
       fill.style.width = `${(100 * value) / most}%`;
-      const go = () => select({ kind: "cell", i: units[side === "row" ? k : unit].members[0], j: units[side === "row" ? unit : k].members[0] });
-      return h("li", {}, h("button", { class: "plain", onclick: go }, fill, nameText(units[unit].label), h("span", { class: "number" }, pane.method === "counts" || pane.kind === "difference" ? "" : short(value, 2), h("span", { class: "soft" }, ` ${count(c)}`))));
+      const go = () => select({ kind: "cell", i: units[side === "row" ? k : unit].members[0], j: units[
+          side === "row" ? unit : k].members[0] });
+      return h("li", {}, h("button", { class: "plain", onclick: go }, fill, nameText(units[unit].label), h(
+        "span", { class: "number" }, pane.method === "counts" || pane.kind === "difference" ? "" :
+        short(value, 2), h("span", { class: "soft" }, ` ${count(c)}`))));
     }))];
   };
   return [
     h("h2", {}, h("span", { class: "soft" }, kind === "row" ? "true " : "predicted "), nameText(units[k].label)),
     members(units[k], study),
     h("table", { class: "facts" }, h("tbody", {},
-      h("tr", {}, h("th", {}, "labels"), h("td", { class: "number" }, count(labels)), h("td", { class: "number soft" }, percent(labels / total))),
-      h("tr", {}, h("th", {}, "predictions"), h("td", { class: "number" }, count(predictions)), h("td", { class: "number soft" }, percent(predictions / total))),
-      h("tr", {}, h("th", {}, "right"), h("td", { class: "number" }, count(right)), h("td", { class: "number soft" }, labels > 0 ? `${percent(right / labels)} of labels` : "–")))),
+      h("tr", {}, h("th", {}, "labels"), h("td", { class: "number" }, count(labels)), h(
+      "td", { class: "number soft" }, percent(labels / total))),
+      h("tr", {}, h("th", {}, "predictions"), h("td", { class: "number" }, count(predictions)), h(
+      "td", { class: "number soft" }, percent(predictions / total))),
+      h("tr", {}, h("th", {}, "right"), h("td", { class: "number" }, count(right)), h(
+      "td", { class: "number soft" }, labels > 0 ? `${percent(right / labels)} of labels` : "–")))),
     single && biasLine(model, own),
-    single && model.classes.reasons[own] && h("p", { class: "warning" }, `Read with care: ${model.classes.reasons[own]}.`),
+    single && model.classes.reasons[own] && h("p", { class: "warning" },
+      `Read with care: ${model.classes.reasons[own]}.`),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...samplesSection(study, model, units[k].members, units[k].members),

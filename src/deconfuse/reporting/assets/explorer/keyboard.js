@@ -15,7 +15,8 @@ export function handleKey(event, explorer) {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const { key } = event;
   if (key >= "1" && key <= "5") store.set({ method: METHODS[Number(key) - 1] });
-  else if (key === "6" && study.geometry) store.set({ method: methodsOf(study).find((m) => m.startsWith("gcm-bi")) ?? methodsOf(study)[5] });
+  else if (key === "6" && study.geometry) store.set({ method: methodsOf(study).find((m) => m.startsWith("gcm-bi")) ??
+      methodsOf(study)[5] });
   else if (key === "/") explorer.search.input.focus();
   else if (key === "?") explorer.showHelp();
   else if (key === "l") store.set({ scale: state.scale === "log" ? "linear" : "log" });

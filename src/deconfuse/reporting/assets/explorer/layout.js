@@ -41,7 +41,16 @@ export function layoutOf({ width, maxHeight, n, span, widest, tree }) {
   const y = AXIS + labelHeight + bar + GAP;
   const side = fitting(y);
   return {
-    width, height: Math.ceil(y + side + 6), x, y, side, bar, labelWidth, labelHeight, upright, tree: treeWidth,
+    width,
+    height: Math.ceil(y + side + 6),
+    x,
+    y,
+    side,
+    bar,
+    labelWidth,
+    labelHeight,
+    upright,
+    tree: treeWidth,
   };
 }
 

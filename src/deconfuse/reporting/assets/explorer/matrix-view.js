@@ -58,7 +58,8 @@ export class MatrixView {
       const last = pointers.get(event.pointerId);
       if (!last) {
         const where = target(event);
-        canvas.style.cursor = where.part ? (where.part === "tree" && !knotAt(this.scene, at(event).px, at(event).py) ? "" : "pointer") : "";
+        canvas.style.cursor = where.part ? (where.part === "tree" && !knotAt(this.scene, at(event).px,
+          at(event).py) ? "" : "pointer") : "";
         handlers.hover(where.part === "cell" ? where : null, event);
         return;
       }
@@ -66,7 +67,8 @@ export class MatrixView {
       if (pointers.size === 2) this.#pinch(pointers, event, target);
       else {
         moved += Math.abs(event.clientX - last.clientX) + Math.abs(event.clientY - last.clientY);
-        if (moved > 4) handlers.pan((last.clientX - event.clientX) / size, (last.clientY - event.clientY) / size);
+        if (moved > 4) handlers.pan((last.clientX - event.clientX) / size, (last.clientY - event.clientY) /
+          size);
       }
       pointers.set(event.pointerId, event);
     });
@@ -80,7 +82,8 @@ export class MatrixView {
       if (knot) handlers.toggle(knot);
       else if (where.part && where.part !== "tree") handlers.select(where);
     });
-    canvas.addEventListener("pointercancel", (/** @type {PointerEvent} */ event) => pointers.delete(event.pointerId));
+    canvas.addEventListener("pointercancel", (/** @type {PointerEvent} */ event) =>
+      pointers.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => handlers.hover(null, null));
     canvas.addEventListener("dblclick", (/** @type {MouseEvent} */ event) => {
       const { u, v, part } = target(event);
@@ -107,7 +110,8 @@ export class MatrixView {
     const other = a.pointerId === event.pointerId ? b : a;
     const before = pointers.get(event.pointerId);
     if (!before) return;
-    const distance = (/** @type {PointerEvent} */ p) => Math.hypot(p.clientX - other.clientX, p.clientY - other.clientY);
+    const distance = (/** @type {PointerEvent} */ p) => Math.hypot(p.clientX - other.clientX,
+      p.clientY - other.clientY);
     const { u, v } = target(event);
     if (distance(event) > 10) this.handlers.zoom({ u, v }, distance(before) / distance(event));
   }
@@ -136,7 +140,8 @@ export class MatrixView {
     // A finger scrolls the page until there is something to pan.
     this.canvas.style.touchAction = view.span < next.frame.n ? "none" : "pan-y";
     cancelAnimationFrame(this.animation);
-    const changed = before && (before.pane !== next.pane || before.frame !== next.frame || viewDiffers(before.view, view));
+    const changed = before && (before.pane !== next.pane || before.frame !== next.frame || viewDiffers(before.view,
+      view));
     if (!animate || !changed || before.palette !== next.palette) {
       this.draw();
       return;
@@ -168,8 +173,10 @@ export class MatrixView {
   /** @param {any} before */
   #animate(before) {
     const after = this.scene;
-    const sameUnits = before.frame.n === after.frame.n && before.frame.units.every((/** @type {any} */ u, /** @type {number} */ k) => u.id === after.frame.units[k].id);
-    const travels = sameUnits && before.frame.order.some((/** @type {number} */ u, /** @type {number} */ k) => u !== after.frame.order[k]);
+    const sameUnits = before.frame.n === after.frame.n && before.frame.units.every((/** @type {any} */
+      u, /** @type {number} */ k) => u.id === after.frame.units[k].id);
+    const travels = sameUnits && before.frame.order.some((/** @type {number} */ u, /** @type {number} */ k) =>
+      u !== after.frame.order[k]);
     const still = document.createElement("canvas");
     still.width = this.canvas.width;
     still.height = this.canvas.height;
@@ -184,10 +191,12 @@ export class MatrixView {
         this.draw();
         return;
       }
-      const mix = (/** @type {ArrayLike<number>} */ a, /** @type {ArrayLike<number>} */ b) => Float64Array.from(b, (v, k) => a[k] + eased * (v - a[k]));
+      const mix = (/** @type {ArrayLike<number>} */ a, /** @type {ArrayLike<number>} */ b) => Float64Array.from(
+        b, (v, k) => a[k] + eased * (v - a[k]));
       const moving = { ...after };
       if (sameUnits) {
-        moving.bars = { rows: mix(before.bars.rows, after.bars.rows), cols: mix(before.bars.cols, after.bars.cols) };
+        moving.bars = { rows: mix(before.bars.rows, after.bars.rows), cols: mix(before.bars.cols,
+          after.bars.cols) };
         moving.view = between(before.view, after.view, eased);
         if (travels && after.frame.n <= TRAVEL_LIMIT) moving.places = mix(before.places, after.places);
       }
@@ -223,7 +232,8 @@ export class MatrixView {
     g.fillRect(0, 0, scene.layout.width, scene.layout.height);
     if (moving) paintMovingCells(g, scene);
     else {
-      const raster = rasterize(scene.shades, scene.palette, scene.frame, scene.view, Math.max(1, Math.round(scene.layout.side * ratio)));
+      const raster = rasterize(scene.shades, scene.palette, scene.frame, scene.view, Math.max(1,
+        Math.round(scene.layout.side * ratio)));
       paintCells(g, scene, this.#image(raster), raster);
       paintDetails(g, scene);
     }

@@ -34,7 +34,8 @@ export class Minimap {
     if (this.canvas.hidden) return;
     const ratio = Math.min(3, window.devicePixelRatio || 1);
     const side = Math.round(SIDE * ratio);
-    if (this.shades !== scene.shades || this.frame !== scene.frame || this.palette !== scene.palette || this.side !== side) {
+    if (this.shades !== scene.shades || this.frame !== scene.frame || this.palette !== scene.palette
+      || this.side !== side) {
       this.shades = scene.shades;
       this.frame = scene.frame;
       this.palette = scene.palette;
@@ -42,7 +43,8 @@ export class Minimap {
       const raster = rasterize(scene.shades, scene.palette, scene.frame, whole(scene.frame.n), side);
       this.picture.width = raster.width;
       this.picture.height = raster.height;
-      this.picture.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer), raster.width, raster.height), 0, 0);
+      this.picture.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer),
+        raster.width, raster.height), 0, 0);
       this.canvas.width = side;
       this.canvas.height = side;
     }

@@ -196,7 +196,8 @@ function readDirectory(directory, shown) {
     prediction_counts: decodeArray(directory.prediction_counts),
     right: decodeArray(directory.right),
     /** @param {number} k */
-    called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ name: names[other], count: counts[offsets[k] + m] })),
+    called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ name: names[other],
+      count: counts[offsets[k] + m] })),
   };
 }
 

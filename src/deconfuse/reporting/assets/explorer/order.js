@@ -37,7 +37,8 @@ export function mostConfusedBlock(values, order, size) {
     return a === b || value !== value ? 0 : value;
   };
   let mass = 0;
-  for (let a = 0; a < width; a++) for (let b = 0; b < width; b++) mass += off(a, b);
+  for (let a = 0; a < width; a++)
+    for (let b = 0; b < width; b++) mass += off(a, b);
   let best = mass;
   let start = 0;
   for (let s = 1; s + width <= n; s++) {

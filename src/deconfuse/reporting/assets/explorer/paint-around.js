@@ -10,7 +10,8 @@ export function paintBars(g, scene) {
   const size = cellSize(scene);
   const thick = Math.max(0.6, size - Math.min(2, size * 0.25));
   const reach = layout.bar - 4;
-  const length = (/** @type {number} */ share) => Math.max(share > 0 ? 1 : 0, reach * Math.min(1, share / pane.longest));
+  const length = (/** @type {number} */ share) => Math.max(share > 0 ? 1 : 0, reach * Math.min(1,
+    share / pane.longest));
   for (let unit = 0; unit < frame.n; unit++) {
     const y = top(scene, places[unit]);
     const x = left(scene, places[unit]);
@@ -72,7 +73,8 @@ export function paintTree(g, scene) {
     // Joins closer than a pixel or two would only grey the margin.
     if (node.children.length > 0 && Math.abs(node.children[0].at - node.children[1].at) * size < 2.5) continue;
     // Joins of classes out of sight would pass as lines from nowhere to nowhere.
-    if (!node.children.some((child) => child.at > scene.view.y && child.at < scene.view.y + scene.view.span)) continue;
+    if (!node.children.some((child) => child.at > scene.view.y && child.at < scene.view.y + scene.view.span))
+  continue;
     for (const child of node.children) {
       const y = top(scene, child.at);
       g.moveTo(x(child.height), y);
@@ -137,7 +139,8 @@ export function paintSelection(g, scene, focused) {
   if (selection?.kind === "cell") {
     const x = left(scene, places[selection.j]);
     const y = top(scene, places[selection.i]);
-    const inside = x > layout.x - size / 2 && y > layout.y - size / 2 && x < layout.x + layout.side - size / 2 && y < layout.y + layout.side - size / 2;
+    const inside = x > layout.x - size / 2 && y > layout.y - size / 2 && x < layout.x + layout.side - size / 2 && y <
+      layout.y + layout.side - size / 2;
     if (!inside) return;
     outline(g, x, y, size, ink.paper, 5);
     outline(g, x, y, size, focused ? ink.focus : ink.text, 2.5);

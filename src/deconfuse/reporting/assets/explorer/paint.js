@@ -89,8 +89,10 @@ export function paintMovingCells(g, scene) {
 function paintGaps(g, scene) {
   const { layout, view, ink, frame } = scene;
   g.fillStyle = ink.paper;
-  for (const at of seen(view.x, view.span, frame.n)) g.fillRect(Math.round(left(scene, at)) - 0.5, layout.y, 1, layout.side);
-  for (const at of seen(view.y, view.span, frame.n)) g.fillRect(layout.x, Math.round(top(scene, at)) - 0.5, layout.side, 1);
+  for (const at of seen(view.x, view.span, frame.n)) g.fillRect(Math.round(left(scene, at)) - 0.5, layout.y, 1,
+    layout.side);
+  for (const at of seen(view.y, view.span, frame.n)) g.fillRect(layout.x, Math.round(top(scene, at)) - 0.5,
+    layout.side, 1);
 }
 
 /** Hatches, zeros and numbers, where cells are large enough. @param {CanvasRenderingContext2D} g @param {Scene} scene */
@@ -190,7 +192,8 @@ export function paintLabels(g, scene) {
   const size = cellSize(scene);
   const step = labelStep(size, 12);
   const marked = new Set();
-  if (selection) marked.add(`r${selection.kind === "col" ? -1 : selection.i}`).add(`c${selection.kind === "row" ? -1 : selection.j}`);
+  if (selection) marked.add(`r${selection.kind === "col" ? -1 : selection.i}`).add(
+    `c${selection.kind === "row" ? -1 : selection.j}`);
   if (hover) marked.add(`r${hover.i}`).add(`c${hover.j}`);
   const fontSize = Math.min(12.5, Math.max(9.5, size * 0.8));
   g.textBaseline = "middle";

@@ -67,7 +67,7 @@ export function methodName(study, method) {
 
 /** @param {string} method */
 export function sumsOf(method) {
-  if (!method.startsWith("gcm-")) return SUMS[/** @type {keyof typeof SUMS} */ (method)];
+  if (!method.startsWith("gcm-")) return SUMS[ /** @type {keyof typeof SUMS} */ (method)];
   return "how much space of the embeddings a true class shares with a predicted class, as a share of all";
 }
 
@@ -153,7 +153,8 @@ export function paneOf(study, frame, spec) {
     predictionCounts: raw.cols,
     longest,
     epsilon: model.epsilon(method),
-    poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] === "poor"))),
+    poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] ===
+      "poor"))),
   };
   if (!difference) {
     const off = scaleOf(found.off, { log });
@@ -194,7 +195,8 @@ function fadedCells(study, frame, method, values) {
   if (method !== "bi" || !study.comparison || frame.n !== study.n) return null;
   const { at, pValues, level } = study.comparison;
   const faded = new Uint8Array(values.length).fill(1);
-  for (let k = 0; k < at.length; k++) if (pValues[k] < level) faded[at[k]] = 0;
+  for (let k = 0; k < at.length; k++)
+    if (pValues[k] < level) faded[at[k]] = 0;
   return faded;
 }
 

@@ -10,7 +10,8 @@ const UNSEEN = TABLES.length * STEPS;
 const FADED = UNSEEN + 1;
 
 // How much each shade stands out when several share a pixel.
-const STRENGTH = Uint16Array.from({ length: 2 * FADED }, (_, shade) => (shade % FADED === UNSEEN ? 1 : ((shade % FADED) % STEPS) + 2));
+const STRENGTH = Uint16Array.from({ length: 2 * FADED }, (_, shade) => (shade % FADED === UNSEEN ? 1 : ((shade %
+  FADED) % STEPS) + 2));
 
 /** @param {number} offset cells from the edge @param {number} scale @param {number} device */
 function pixelOf(offset, scale, device) {
@@ -148,7 +149,8 @@ export function rasterize(shades, palette, frame, view, device) {
   }
   // The diagonal stays whole; elsewhere the strongest cell speaks for its pixel.
   for (let r = Math.max(rows.first, cols.first); r < Math.min(rows.end, cols.end); r++) {
-    strongest[pixelOf(r - view.y, scale, device) * device + pixelOf(r - view.x, scale, device)] = shades[order[r] * n + order[r]];
+    strongest[pixelOf(r - view.y, scale, device) * device + pixelOf(r - view.x, scale, device)] = shades[order[r] *
+      n + order[r]];
   }
   const pixels = new Uint32Array(device * device);
   for (let k = 0; k < pixels.length; k++) pixels[k] = palette[strongest[k]];

@@ -29,7 +29,8 @@ export function samplesOf(samples, cell) {
 function sampleItem(sample, noun) {
   const title = `${noun} ${sample.id}`;
   if (!sample.image) return h("li", { class: "sample text" }, h("bdi", { title }, sample.id));
-  return h("li", { class: "sample" }, h("img", { src: sample.image, alt: title, title, loading: "lazy", decoding: "async" }));
+  return h("li", { class: "sample" }, h("img", { src: sample.image, alt: title, title, loading: "lazy",
+    decoding: "async" }));
 }
 
 /** @param {any} study @param {{id: string, image: string|null}[]} found @param {string} title @param {number} total */
@@ -39,7 +40,8 @@ function sampleList(study, found, title, total) {
   const some = total > found.length ? `${count(found.length)} of ${count(total)}` : count(found.length);
   return [
     h("h4", {}, title, h("span", { class: "soft" }, ` ${some}`)),
-    h("ul", { class: found.some((sample) => sample.image) ? "samples pictures" : "samples" }, ...found.map((sample) => sampleItem(sample, noun))),
+    h("ul", { class: found.some((sample) => sample.image) ? "samples pictures" : "samples" }, ...found.map((
+      sample) => sampleItem(sample, noun))),
   ];
 }
 
@@ -54,7 +56,8 @@ export function samplesSection(study, model, rows, cols) {
   const gather = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
     const found = a.flatMap((i) => b.flatMap((j) => samplesOf(study.samples, i * n + j)));
     let total = 0;
-    for (const i of a) for (const j of b) total += model.count(i, j);
+    for (const i of a)
+      for (const j of b) total += model.count(i, j);
     return { found: found.slice(0, 48), total: model.weighted ? found.length : total };
   };
   const here = gather(rows, cols);
@@ -69,6 +72,7 @@ export function samplesSection(study, model, rows, cols) {
       lists.push(...sampleList(study, right.found.slice(0, 6), `right: ${study.labels[k]}`, right.total));
     }
   }
-  if (lists.length === 0) return [h("h3", {}, "Samples"), h("p", { class: "soft" }, "no sample of this cell is in the page")];
+  if (lists.length === 0) return [h("h3", {}, "Samples"), h("p", { class: "soft" },
+    "no sample of this cell is in the page")];
   return [h("h3", {}, "Samples", h("span", { class: "soft" }, ` by ${study.samples.noun}`)), ...lists];
 }

@@ -32,7 +32,8 @@ export function scatterContent(study, selection, ink) {
   const width = 292;
   const height = 220;
   const ratio = Math.min(3, window.devicePixelRatio || 1);
-  const canvas = h("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio), class: "scatter", role: "img", "aria-label": "embeddings in two dimensions, selected classes marked" });
+  const canvas = h("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio), class: "scatter",
+    role: "img", "aria-label": "embeddings in two dimensions, selected classes marked" });
   canvas.style.aspectRatio = `${width} / ${height}`;
   const g = canvas.getContext("2d");
   g.scale(ratio, ratio);
@@ -54,8 +55,10 @@ export function scatterContent(study, selection, ink) {
       }
     }
   }
-  const shown = points.x.length < points.total ? `${count(points.x.length)} of ${count(points.total)} points` : `${count(points.total)} points`;
-  return [h("h3", {}, "Embeddings", h("span", { class: "soft" }, ` first two components, ${shown}`)), canvas, ...key(study, selection, tally)];
+  const shown = points.x.length < points.total ? `${count(points.x.length)} of ${count(points.total)} points` :
+    `${count(points.total)} points`;
+  return [h("h3", {}, "Embeddings", h("span", { class: "soft" }, ` first two components, ${shown}`)), canvas, ...key(
+    study, selection, tally)];
 }
 
 /** @param {CanvasRenderingContext2D} g @param {number} x @param {number} y */
@@ -69,7 +72,8 @@ function key(study, selection, tally) {
   if (!selection) return [h("p", { class: "soft" }, "Select a cell to light its two classes.")];
   const { i, j } = selection;
   const item = (/** @type {string} */ style, /** @type {string} */ text, /** @type {number} */ n) =>
-    h("li", {}, h("span", { class: `mark ${style}`, "aria-hidden": "true" }), h("bdi", {}, text), h("span", { class: "soft" }, ` ${count(n)}`));
+    h("li", {}, h("span", { class: `mark ${style}`, "aria-hidden": "true" }), h("bdi", {}, text), h(
+    "span", { class: "soft" }, ` ${count(n)}`));
   const pair = selection.kind === "cell" && i !== j;
   return [h("ul", { class: "key" },
     item("first", `${study.labels[i]}, right`, tally[1]),

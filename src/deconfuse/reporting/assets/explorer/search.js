@@ -13,8 +13,15 @@ export function searchField(study, go, id) {
   const directory = study.directory;
   const list = h("ul", { class: "matches", role: "listbox", id: `${id}-matches`, hidden: true });
   const input = h("input", {
-    type: "search", placeholder: "find a class", "aria-label": "find a class", autocomplete: "off", spellcheck: "false",
-    role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-matches`, "aria-autocomplete": "list",
+    type: "search",
+    placeholder: "find a class",
+    "aria-label": "find a class",
+    autocomplete: "off",
+    spellcheck: "false",
+    role: "combobox",
+    "aria-expanded": "false",
+    "aria-controls": `${id}-matches`,
+    "aria-autocomplete": "list",
   });
   /** @type {{label: string, size: number, act: () => void, note: string}[]} */
   let matches = [];
@@ -32,10 +39,15 @@ export function searchField(study, go, id) {
   };
   const draw = () => {
     list.replaceChildren(...matches.map((match, k) => {
-      const item = h("li", { role: "option", id: `${id}-match-${k}`, "aria-selected": String(k === active), onpointerdown: (/** @type {Event} */ event) => {
-        event.preventDefault();
-        choose(k);
-      } }, nameText(match.label), h("span", { class: "soft" }, ` ${brief(match.size)}${match.note}`));
+      const item = h("li", {
+        role: "option",
+        id: `${id}-match-${k}`,
+        "aria-selected": String(k === active),
+        onpointerdown: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          choose(k);
+        }
+      }, nameText(match.label), h("span", { class: "soft" }, ` ${brief(match.size)}${match.note}`));
       return item;
     }));
     if (matches.length === 0) list.append(h("li", { class: "soft" }, "no class of this name"));
@@ -45,10 +57,12 @@ export function searchField(study, go, id) {
   };
   input.addEventListener("input", () => {
     const shown = searchLabels(study.labels, input.value, 8);
-    matches = shown.map((k) => ({ label: study.labels[k], size: study.models[0].labelCounts[k], act: () => go.shown(k), note: "" }));
+    matches = shown.map((k) => ({ label: study.labels[k], size: study.models[0].labelCounts[k],
+      act: () => go.shown(k), note: "" }));
     if (directory && matches.length < 8) {
       const hidden = searchLabels(directory.labels, input.value, 8 - matches.length);
-      matches.push(...hidden.map((k) => ({ label: directory.labels[k], size: directory.label_counts[k], act: () => go.hidden(k), note: " · in other" })));
+      matches.push(...hidden.map((k) => ({ label: directory.labels[k], size: directory.label_counts[k], act: () =>
+          go.hidden(k), note: " · in other" })));
     }
     active = 0;
     draw();
@@ -82,7 +96,10 @@ export function hiddenClassContent(directory, k, count) {
   return [
     h("h2", {}, nameText(directory.labels[k])),
     h("p", {}, "Part of the “other” row and column of this page."),
-    h("p", {}, `${count(directory.label_counts[k])} labels, ${count(directory.prediction_counts[k])} predictions, ${count(directory.right[k])} right`),
-    h("h3", {}, "Most often called"), called.length > 0 ? h("ul", {}, ...called) : h("p", { class: "soft" }, "nothing else"),
+    h("p", {},
+      `${count(directory.label_counts[k])} labels, ${count(directory.prediction_counts[k])} predictions, ${count(directory.right[k])} right`
+      ),
+    h("h3", {}, "Most often called"), called.length > 0 ? h("ul", {}, ...called) : h("p", { class: "soft" },
+      "nothing else"),
   ];
 }

@@ -46,7 +46,8 @@ export function writeHash(state, defaults) {
   }
   if (state.collapsed.length > 0) parts.set("groups", state.collapsed.join("."));
   const { selection, view } = state;
-  if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(selection.i));
+  if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(
+    selection.i));
   if (view) parts.set("view", [view.x, view.y, view.span].map((v) => Number(v.toFixed(2))).join("_"));
   return parts.toString();
 }
@@ -75,7 +76,8 @@ export function readHash(hash, defaults, limits) {
   const inside = (/** @type {number} */ k) => Number.isInteger(k) && k >= 0 && k < limits.n;
   for (const kind of /** @type {const} */ (["cell", "row", "col"])) {
     const [i, j] = (parts.get(kind) ?? "").split(".").map((text) => (text === "" ? NaN : Number(text)));
-    if (kind === "cell" ? inside(i) && inside(j) : inside(i)) state.selection = { kind, i, j: kind === "cell" ? j : i };
+    if (kind === "cell" ? inside(i) && inside(j) : inside(i)) state.selection = { kind, i, j: kind === "cell" ? j :
+        i };
   }
   const groups = (parts.get("groups") ?? "").split(".").filter((text) => text !== "").map(Number);
   if (groups.every((id) => Number.isInteger(id) && id >= limits.n && id < limits.n + limits.nBranches)) {

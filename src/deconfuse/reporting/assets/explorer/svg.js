@@ -8,13 +8,14 @@ export function escapeXml(text) {
   const named = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
   // Control characters cannot stand in XML at all, not even escaped.
   return text
-    .replace(/[&<>"']/g, (c) => named[/** @type {keyof typeof named} */ (c)])
+    .replace(/[&<>"']/g, (c) => named[ /** @type {keyof typeof named} */ (c)])
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 }
 
 /** @param {import("./panes.js").Pane} pane @param {number} value */
 export function cellText(pane, value) {
-  if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(value, Math.abs(value) < 0.01 ? 1 : 2);
+  if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(
+    value, Math.abs(value) < 0.01 ? 1 : 2);
   return pane.method === "counts" ? count(value) : short(value, Math.abs(value) < 0.01 ? 1 : 2);
 }
 
@@ -42,13 +43,15 @@ export function shadeOf(pane, value, onDiagonal) {
 export function toSvg({ pane, frame, rows, cols, title, image }) {
   const fitting = 720 / Math.max(rows.length, cols.length);
   const cell = image ? fitting : Math.max(4, Math.min(44, Math.floor(fitting)));
-  const label = cell >= 9 ? Math.min(170, 12 + 6.4 * Math.max(...rows.map((u) => Math.min(26, frame.units[u].label.length)))) : 16;
+  const label = cell >= 9 ? Math.min(170, 12 + 6.4 * Math.max(...rows.map((u) => Math.min(26,
+    frame.units[u].label.length)))) : 16;
   const bar = 34;
   const left = 26 + label + bar;
   const top = 66 + label + bar;
   const width = Math.max(420, left + cols.length * cell + 24);
   const height = top + rows.length * cell + 84;
-  const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), less: ramp("light", "less"), more: ramp("light", "more") };
+  const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), less: ramp("light", "less"),
+    more: ramp("light", "more") };
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11">`,
     `<title>${escapeXml(title)}: ${escapeXml(pane.name)}</title>`,
@@ -63,32 +66,48 @@ export function toSvg({ pane, frame, rows, cols, title, image }) {
   rows.forEach((u, r) => {
     const y = top + r * cell;
     const length = (bar - 4) * Math.min(1, pane.rows[u] / pane.longest);
-    out.push(`<rect x="${(left - 3 - length).toFixed(1)}" y="${y + 1}" width="${length.toFixed(1)}" height="${thick}" fill="#b8bcc4"/>`);
-    if (cell >= 9) out.push(`<text x="${left - bar - 4}" y="${y + cell / 2}" font-size="${size}" text-anchor="end" dominant-baseline="central">${escapeXml(cut(frame.units[u].label, 26))}</text>`);
+    out.push(
+      `<rect x="${(left - 3 - length).toFixed(1)}" y="${y + 1}" width="${length.toFixed(1)}" height="${thick}" fill="#b8bcc4"/>`
+      );
+    if (cell >= 9) out.push(
+      `<text x="${left - bar - 4}" y="${y + cell / 2}" font-size="${size}" text-anchor="end" dominant-baseline="central">${escapeXml(cut(frame.units[u].label, 26))}</text>`
+      );
   });
   cols.forEach((v, c) => {
     const x = left + c * cell;
     const length = (bar - 4) * Math.min(1, pane.cols[v] / pane.longest);
-    out.push(`<rect x="${x + 1}" y="${(top - 3 - length).toFixed(1)}" width="${thick}" height="${length.toFixed(1)}" fill="#b8bcc4"/>`);
-    if (cell >= 9) out.push(`<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(cut(frame.units[v].label, 26))}</text>`);
+    out.push(
+      `<rect x="${x + 1}" y="${(top - 3 - length).toFixed(1)}" width="${thick}" height="${length.toFixed(1)}" fill="#b8bcc4"/>`
+      );
+    if (cell >= 9) out.push(
+      `<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(cut(frame.units[v].label, 26))}</text>`
+      );
   });
-  if (image) out.push(`<image x="${left}" y="${top}" width="${cols.length * cell}" height="${rows.length * cell}" href="${escapeXml(image)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
+  if (image) out.push(
+    `<image x="${left}" y="${top}" width="${cols.length * cell}" height="${rows.length * cell}" href="${escapeXml(image)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`
+    );
   else rows.forEach((u, r) => cols.forEach((v, c) => {
     const value = pane.values[u * frame.n + v];
     const x = left + c * cell;
     const y = top + r * cell;
     if (value !== value) {
-      out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="none" stroke="#ccc" stroke-dasharray="2 2"/>`);
+      out.push(
+        `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="none" stroke="#ccc" stroke-dasharray="2 2"/>`
+        );
       return;
     }
     const invented = pane.off.log && pane.epsilon > 0 && pane.counts[u * frame.n + v] === 0;
     const { name, t } = shadeOf(pane, invented ? 0 : value, u === v);
     const opacity = pane.faded?.[u * frame.n + v] ? ' fill-opacity="0.3"' : "";
-    out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables[name], t)}"${opacity}/>`);
+    out.push(
+      `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables[name], t)}"${opacity}/>`
+      );
     if (cell >= 30 && value !== 0 && !invented) {
       const ink = luminanceAt(tables[name], opacity ? 0 : t) > 0.35 ? "#1a1a1a" : "#fff";
       const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) : cellText(pane, value);
-      out.push(`<text x="${x + cell / 2}" y="${y + cell / 2}" fill="${ink}" font-size="10" text-anchor="middle" dominant-baseline="central">${escapeXml(text)}</text>`);
+      out.push(
+        `<text x="${x + cell / 2}" y="${y + cell / 2}" fill="${ink}" font-size="10" text-anchor="middle" dominant-baseline="central">${escapeXml(text)}</text>`
+        );
     }
   }));
   out.push(...legends(pane, tables, left, top + rows.length * cell + 26), "</svg>", "");
@@ -102,16 +121,24 @@ function legends(pane, tables, x, y) {
   kinds.forEach((name, k) => {
     const x0 = x + k * 190;
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
-    const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${escapeXml(pane.names[1] ?? "")}`, more: `more in ${escapeXml(pane.names[1] ?? "")}` }[name];
+    const said = { diagonal: "diagonal", off: "off the diagonal",
+      less: `less in ${escapeXml(pane.names[1] ?? "")}`, more: `more in ${escapeXml(pane.names[1] ?? "")}` } [
+      name
+    ];
     out.push(`<text x="${x0}" y="${y}" fill="#555">${said}</text>`);
     for (let s = 0; s < 32; s++) {
-      out.push(`<rect x="${x0 + s * 5}" y="${y + 6}" width="5.3" height="9" fill="${colorAt(tables[name], s / 31)}"/>`);
+      out.push(
+        `<rect x="${x0 + s * 5}" y="${y + 6}" width="5.3" height="9" fill="${colorAt(tables[name], s / 31)}"/>`);
     }
     for (const tick of ticksOf(scale)) {
-      out.push(`<text x="${(x0 + 160 * place(scale, tick)).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${tickText(tick)}</text>`);
+      out.push(
+        `<text x="${(x0 + 160 * place(scale, tick)).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${tickText(tick)}</text>`
+        );
     }
     if (scale.max > scale.high * 1.0001) {
-      out.push(`<text x="${x0}" y="${y + 42}" font-size="10" fill="#555">strongest from ${short(scale.high, 2)} up to ${short(scale.max)}</text>`);
+      out.push(
+        `<text x="${x0}" y="${y + 42}" font-size="10" fill="#555">strongest from ${short(scale.high, 2)} up to ${short(scale.max)}</text>`
+        );
     }
   });
   return out;

@@ -13,13 +13,16 @@ export const TABLE_LIMIT = 30;
 export function tableOf(pane, frame, rows, cols) {
   const r = rows.slice(0, TABLE_LIMIT);
   const c = cols.slice(0, TABLE_LIMIT);
-  const part = r.length < frame.n || c.length < frame.n ? ` Part of it: ${r.length} of ${frame.n} true classes, ${c.length} of ${frame.n} predicted classes.` : "";
+  const part = r.length < frame.n || c.length < frame.n ?
+    ` Part of it: ${r.length} of ${frame.n} true classes, ${c.length} of ${frame.n} predicted classes.` : "";
   return h(
-    "table",
-    {},
-    h("caption", {}, `Confusion matrix, ${pane.name}: ${pane.sums}. True classes on rows, predicted classes on columns.${part}`),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "true \\ predicted"), ...c.map((u) => h("th", { scope: "col" }, frame.units[u].label)))),
-    h("tbody", {}, ...r.map((u) => h("tr", {}, h("th", { scope: "row" }, frame.units[u].label), ...c.map((v) => h("td", {}, cellWords(pane, frame, u, v)))))),
+    "table", {},
+    h("caption", {},
+      `Confusion matrix, ${pane.name}: ${pane.sums}. True classes on rows, predicted classes on columns.${part}`),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "true \\ predicted"), ...c.map((u) => h(
+    "th", { scope: "col" }, frame.units[u].label)))),
+    h("tbody", {}, ...r.map((u) => h("tr", {}, h("th", { scope: "row" }, frame.units[u].label), ...c.map((v) => h(
+      "td", {}, cellWords(pane, frame, u, v)))))),
   );
 }
 
@@ -34,8 +37,10 @@ export function cellWords(pane, frame, i, j) {
 /** What a reader hears when a cell is selected. @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame @param {{kind: string, i: number, j: number}} selection units */
 export function spoken(pane, frame, selection) {
   const { units } = frame;
-  if (selection.kind === "row") return `true class ${units[selection.i].label}, ${count(pane.labelCounts[selection.i])} samples`;
-  if (selection.kind === "col") return `predicted class ${units[selection.j].label}, ${count(pane.predictionCounts[selection.j])} predictions`;
+  if (selection.kind === "row")
+  return `true class ${units[selection.i].label}, ${count(pane.labelCounts[selection.i])} samples`;
+  if (selection.kind === "col")
+  return `predicted class ${units[selection.j].label}, ${count(pane.predictionCounts[selection.j])} predictions`;
   const at = selection.i * frame.n + selection.j;
   const ratio = pane.method === "counts" && pane.kind === "value" ? "" : `, ${pane.name} ${short(pane.values[at])}`;
   return `true ${units[selection.i].label}, predicted ${units[selection.j].label}: ${count(pane.counts[at])} samples${ratio}`;

@@ -15,9 +15,21 @@ export function inksOf(root) {
   const style = getComputedStyle(root);
   const ink = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
-    paper: ink("paper"), text: ink("text"), soft: ink("soft"), faint: ink("faint"), line: ink("line"),
-    bar: ink("bar"), band: ink("band"), focus: ink("focus"), accent: ink("accent"), fog: ink("fog"),
-    first: ink("first"), second: ink("second"), onLight: "#14161a", onDark: "#ffffff", unseen: ink("unseen"),
+    paper: ink("paper"),
+    text: ink("text"),
+    soft: ink("soft"),
+    faint: ink("faint"),
+    line: ink("line"),
+    bar: ink("bar"),
+    band: ink("band"),
+    focus: ink("focus"),
+    accent: ink("accent"),
+    fog: ink("fog"),
+    first: ink("first"),
+    second: ink("second"),
+    onLight: "#14161a",
+    onDark: "#ffffff",
+    unseen: ink("unseen"),
   };
 }
 

@@ -13,30 +13,50 @@ export function toolbar(study, store, act) {
   const methods = methodsOf(study);
   const geometric = methods.filter((method) => method.startsWith("gcm-"));
   const buttons = METHODS.map((method, k) => h("button", {
-    class: "choice", "data-method": method, title: `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`,
+    class: "choice",
+    "data-method": method,
+    title: `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`,
     onclick: () => store.set({ method }),
   }, method));
   if (geometric.length > 0) {
-    buttons.push(h("button", { class: "choice", "data-method": "gcm", title: "geometric confusion matrix, from the embeddings (key 6)", onclick: () => store.set({ method: geometric.includes("gcm-bi") ? "gcm-bi" : geometric[0] }) }, "geometry"));
+    buttons.push(h("button", { class: "choice", "data-method": "gcm",
+      title: "geometric confusion matrix, from the embeddings (key 6)",
+        onclick: () => store.set({ method: geometric.includes("gcm-bi") ? "gcm-bi" : geometric[0] }) }, "geometry"));
   }
   const option = (/** @type {string} */ value, /** @type {string} */ text) => h("option", { value }, text);
-  const select = (/** @type {string} */ label, /** @type {string} */ name, /** @type {Element[]} */ options, /** @type {(value: string) => void} */ change) => {
-    const box = h("select", { "aria-label": label, "data-control": name, onchange: (/** @type {any} */ event) => change(event.target.value) }, ...options);
+  const select = (/** @type {string} */ label, /** @type {string} */ name, /** @type {Element[]} */
+    options, /** @type {(value: string) => void} */ change) => {
+    const box = h("select", { "aria-label": label, "data-control": name, onchange: (/** @type {any} */ event) =>
+        change(event.target.value) }, ...options);
     return { box, field: h("label", { class: "field" }, h("span", { class: "soft" }, label), box) };
   };
-  const beside = select("beside", "beside", [option("", "nothing"), ...methods.map((m) => option(m, m.replace("gcm-", "geometry ")))], (value) => store.set({ beside: value }));
+  const beside = select("beside", "beside", [option("", "nothing"), ...methods.map((m) => option(m, m.replace("gcm-",
+    "geometry ")))], (value) => store.set({ beside: value }));
   const orders = ORDERS.filter((order) => order !== "similarity" || study.similarityOrder);
-  const order = select("order", "order", orders.map((o) => option(o, o)), (value) => store.set({ order: value, view: null }));
+  const order = select("order", "order", orders.map((o) => option(o, o)), (value) => store.set({ order: value,
+    view: null }));
   const groupSizes = [2, 3, 5, 8, 12, 20, 40, 80].filter((k) => k < study.n);
-  const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...groupSizes.map((k) => option(String(k), String(k))), option("-1", "own")], (value) => act.groups(Number(value))) : null;
-  const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(4))), (value) => store.set({ method: value })) : null;
-  const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false", title: "logarithmic colours (key l)", onclick: () => store.set({ scale: store.state.scale === "log" ? "linear" : "log" }) }, "log");
-  const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)", onclick: act.fit }, "show all");
-  const theme = h("button", { class: "toggle icon", "data-control": "theme", title: "light or dark", "aria-label": "light or dark", onclick: act.theme }, "◐");
-  const help = h("button", { class: "toggle icon", "data-control": "help", title: "keys and reading (key ?)", "aria-label": "help", onclick: act.help }, "?");
+  const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...groupSizes.map((k) => option(
+    String(k), String(k))), option("-1", "own")], (value) => act.groups(Number(value))) : null;
+  const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(
+    4))), (value) => store.set({ method: value })) : null;
+  const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false",
+    title: "logarithmic colours (key l)", onclick: () => store.set({ scale: store.state.scale === "log" ?
+        "linear" : "log" }) }, "log");
+  const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)",
+    onclick: act.fit }, "show all");
+  const theme = h("button", { class: "toggle icon", "data-control": "theme",
+  title: "light or dark", "aria-label": "light or dark", onclick: act.theme }, "◐");
+  const help = h("button", { class: "toggle icon", "data-control": "help",
+  title: "keys and reading (key ?)", "aria-label": "help", onclick: act.help }, "?");
   const models = study.models.length > 1 ? h("div", { class: "choices models", role: "group", "aria-label": "model" },
-    ...[["0", study.models[0].name], ["1", study.models[1].name], ["difference", "difference"]].map(([value, text]) =>
-      h("button", { class: "choice", "data-model": value, onclick: () => store.set({ model: value }) }, h("bdi", {}, text)))) : null;
+    ...[
+      ["0", study.models[0].name],
+      ["1", study.models[1].name],
+      ["difference", "difference"]
+    ].map(([value, text]) =>
+      h("button", { class: "choice", "data-model": value, onclick: () => store.set({ model: value }) }, h("bdi", {},
+        text)))) : null;
   const element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
     models, weighting?.field, beside.field, order.field, groups?.field, log);
@@ -44,9 +64,11 @@ export function toolbar(study, store, act) {
   const update = (/** @type {import("./state.js").State} */ state, /** @type {number} */ nUnits) => {
     for (const button of buttons) {
       const own = button.dataset.method;
-      button.setAttribute("aria-pressed", String(own === state.method || (own === "gcm" && state.method.startsWith("gcm-"))));
+      button.setAttribute("aria-pressed", String(own === state.method || (own === "gcm" && state.method.startsWith(
+        "gcm-"))));
     }
-    models?.querySelectorAll("button").forEach((/** @type {any} */ button) => button.setAttribute("aria-pressed", String(button.dataset.model === state.model)));
+    models?.querySelectorAll("button").forEach((/** @type {any} */ button) => button.setAttribute("aria-pressed",
+      String(button.dataset.model === state.model)));
     beside.box.value = state.beside;
     order.box.value = state.order;
     if (weighting) {
@@ -67,21 +89,35 @@ export function toolbar(study, store, act) {
 /** @param {any} study @param {() => void} close */
 export function helpDialog(study, close) {
   const keys = [
-    ["← ↑ → ↓", "move the selected cell"], ["1 … 5", "counts, row, col, all, bi"],
-    study.geometry && ["6", "geometry"], ["/", "find a class"], ["o", "next order"], ["l", "linear or log colours"],
-    ["+ −  0", "zoom in, out, show all"], ["r", "the reverse cell"], ["Enter", "zoom to the selected cell"],
-    ["Esc", "back: close, deselect, show all"], ["?", "this help"],
+    ["← ↑ → ↓", "move the selected cell"],
+    ["1 … 5", "counts, row, col, all, bi"],
+    study.geometry && ["6", "geometry"],
+    ["/", "find a class"],
+    ["o", "next order"],
+    ["l", "linear or log colours"],
+    ["+ −  0", "zoom in, out, show all"],
+    ["r", "the reverse cell"],
+    ["Enter", "zoom to the selected cell"],
+    ["Esc", "back: close, deselect, show all"],
+    ["?", "this help"],
   ].filter(Boolean);
   const dialog = h("dialog", { class: "help", "aria-label": "help", onclose: close },
     h("form", { method: "dialog" }, h("button", { class: "toggle icon close", "aria-label": "close help" }, "×")),
     h("h2", {}, "Keys"),
     h("dl", {}, ...keys.flatMap(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])),
     h("h2", {}, "Reading"),
-    h("dl", {}, ...METHODS.flatMap((method) => [h("dt", {}, h("b", {}, method)), h("dd", {}, SUMS[/** @type {keyof typeof SUMS} */ (method)])])),
-    h("p", {}, "True classes are on rows, predicted classes on columns. Diagonal cells are orange, all others blue, each with its own scale."),
+    h("dl", {}, ...METHODS.flatMap((method) => [h("dt", {}, h("b", {}, method)), h("dd", {},
+    SUMS[ /** @type {keyof typeof SUMS} */ (method)])])),
+    h("p", {},
+      "True classes are on rows, predicted classes on columns. Diagonal cells are orange, all others blue, each with its own scale."
+      ),
     h("p", {}, "The diagonal of bi says how well classes are told apart. It is not accuracy."),
-    h("p", {}, "Hatched cells rest on few samples or on epsilon. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples."),
-    h("p", { class: "soft" }, "Drag to pan, wheel or pinch to zoom (with Ctrl up to 24 classes). Click a knot of the tree to collapse or open a group."),
+    h("p", {},
+      "Hatched cells rest on few samples or on epsilon. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples."
+      ),
+    h("p", { class: "soft" },
+      "Drag to pan, wheel or pinch to zoom (with Ctrl up to 24 classes). Click a knot of the tree to collapse or open a group."
+      ),
   );
   return dialog;
 }

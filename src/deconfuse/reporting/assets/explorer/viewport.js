@@ -31,8 +31,7 @@ export function clampView(view, n) {
  */
 export function zoomAt(view, n, pointer, factor) {
   const span = clamp(view.span * factor, Math.min(CLOSEST, n), n);
-  return clampView(
-    {
+  return clampView({
       x: view.x + pointer.u * (view.span - span),
       y: view.y + pointer.v * (view.span - span),
       span,

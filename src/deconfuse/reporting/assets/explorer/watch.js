@@ -1,0 +1,59 @@
+// What reaches the explorer from outside: size, keys, theme, printing, the address bar.
+
+import { readHash } from "./state.js";
+
+const TYPED = "input, select, textarea, summary";
+
+/**
+ * Listen to everything outside the element.
+ * @param {import("./explorer.js").Explorer} explorer
+ * @param {(event: KeyboardEvent, explorer: any) => boolean} handleKey
+ * @returns {() => void} lets go of all of it
+ */
+export function watch(explorer, handleKey) {
+  const { options, root, stagePanes } = explorer;
+  let width = 0;
+  const observer = new ResizeObserver(() => {
+    if (stagePanes.clientWidth === width) return;
+    width = stagePanes.clientWidth;
+    explorer.render(false);
+  });
+  observer.observe(stagePanes);
+
+  /** @type {[EventTarget, string, (event: any) => void][]} */
+  const listeners = [];
+  const listen = (/** @type {EventTarget} */ target, /** @type {string} */ name, /** @type {(event: any) => void} */
+    act) => {
+    target.addEventListener(name, act);
+    listeners.push([target, name, act]);
+  };
+
+  listen(options.page ? document : root, "keydown", (/** @type {KeyboardEvent} */ event) => {
+    const inside = /** @type {Element} */ (event.composedPath()[0]);
+    const pressing = inside?.matches?.("button") && ["Enter", " "].includes(event.key);
+    if (pressing || inside?.matches?.(TYPED) || inside?.closest?.("dialog[open]")) return;
+    if (handleKey(event, explorer)) event.preventDefault();
+  });
+
+  const retheme = () => {
+    explorer.applyTheme();
+    explorer.render(false);
+  };
+  const printing = (/** @type {boolean} */ now) => () => {
+    explorer.printing = now;
+    retheme();
+  };
+  listen(matchMedia("(prefers-color-scheme: dark)"), "change", retheme);
+  listen(window, "beforeprint", printing(true));
+  listen(window, "afterprint", printing(false));
+  if (options.page) {
+    listen(window, "hashchange", () => {
+      if (location.hash.slice(1) === explorer.hash) return;
+      explorer.store.set(readHash(location.hash, explorer.defaults, explorer.limits()));
+    });
+  }
+  return () => {
+    observer.disconnect();
+    for (const [target, name, act] of listeners) target.removeEventListener(name, act);
+  };
+}
