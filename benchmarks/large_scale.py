@@ -50,7 +50,13 @@ def _page(rows: list[tuple[str, str, str]]) -> str:
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {packages}"
     lines = ["| what | time | rate |", "|---|---:|---:|", *(f"| {' | '.join(r)} |" for r in rows)]
     note = "Written by `python -m benchmarks.large_scale --write` on one machine: "
-    return "\n".join([*lines, "", f"{note}{machine}.", ""])
+    # Other work slows everything down alike; readers must know how much there was.
+    load = (
+        f" Load average while it ran: {os.getloadavg()[1]:.0f}."
+        if hasattr(os, "getloadavg")
+        else ""
+    )
+    return "\n".join([*lines, "", f"{note}{machine}.{load}", ""])
 
 
 def _timed(action: Any, *, rounds: int = 3) -> tuple[float, Any]:
@@ -93,7 +99,7 @@ def _spark(folder: Path, rows: int) -> Iterator[tuple[str, str, str]]:
             seconds = min(seconds, taken)
     assert cm.total == rows
     case = f"{rows:,} rows of Parquet, {N_CLASSES:,} classes"
-    yield f"Spark, `from_frame`: {case}", f"{seconds:.1f} s", f"{rows / seconds / 1e6:.0f} M rows/s"
+    yield f"Spark, `from_frame`: {case}", f"{seconds:.1f} s", f"{rows / seconds / 1e6:.2g} M rows/s"
     yield (
         "Spark's own `groupBy().count()` of the same",
         f"{own:.1f} s",
@@ -118,7 +124,7 @@ def _shards(folder: Path, rows: int, shards: int = 20) -> Iterator[tuple[str, st
     assert cm == whole
     case = f"{shards} Parquet shards of {rows:,} rows"
     for how, seconds in (("one by one, merged with `+`", one_by_one), ("at once", at_once)):
-        rate = f"{rows * shards / seconds / 1e6:.0f} M rows/s"
+        rate = f"{rows * shards / seconds / 1e6:.2g} M rows/s"
         yield f"DuckDB, `from_file`: {case}, {how}", f"{seconds:.1f} s", rate
 
 
