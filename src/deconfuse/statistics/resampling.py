@@ -76,7 +76,7 @@ def common_matrix(first: Side, second: Side) -> FloatArray:
         moved = float(np.abs(updated - common).max())
         common = updated
         exposures = [fitted_counts(common, side) / common for side in sides]
-        if moved < 1e-8:
+        if moved < 1e-6:
             break
     return common
 
@@ -98,7 +98,14 @@ def _smoothed(counts: FloatArray) -> FloatArray:
 def fitted_counts(common: FloatArray, side: Side) -> FloatArray:
     """Return the common matrix scaled to the margins of one side."""
     values = side.cells.values
-    solution = scale(common, values.sum(axis=1), values.sum(axis=0), throw=False)
+    # Chance draws from this fit and nobody reads it: a hundred-millionth of the samples is enough.
+    solution = scale(
+        common,
+        values.sum(axis=1),
+        values.sum(axis=0),
+        tolerance=1e-8 * float(values.sum()),
+        throw=False,
+    )
     return np.asarray(solution.matrix)
 
 
