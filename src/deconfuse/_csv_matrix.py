@@ -76,6 +76,9 @@ def _pair_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
     diagonals = [part.diagonal().tolist() for part in parts]
     for position, name in enumerate(names):
         yield [name, name, *(diagonal[position] for diagonal in diagonals)]
+    if cells.nnz == 0:
+        # scipy answers a selection of no cells with a sparse array instead of an empty one.
+        return
     values = [np.asarray(part[cells.row, cells.col]).ravel().tolist() for part in parts]
     for true, pred, *numbers in zip(cells.row.tolist(), cells.col.tolist(), *values, strict=True):
         if true != pred:
