@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,19 @@ class TestPaths:
         os.mkfifo(tmp_path / "pipe")
         refused(tmp_path / "pipe", "must be a regular file or a folder")
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-    def test_a_file_without_permission(self, tmp_path: Path) -> None:
-        path = write(tmp_path, "x.csv", GOOD)
-        path.chmod(0)
-        refused(path, "could not be opened: Permission denied")
+    def test_a_file_without_permission(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = write(Path(folder), "x.csv", GOOD)
+            path.chmod(0)
+            Path(folder).chmod(0o755)
+            user = os.geteuid()
+            if user == 0:
+                # Root may read every file, so be nobody for a moment.
+                os.seteuid(65534)
+            try:
+                refused(path, "could not be opened: Permission denied")
+            finally:
+                os.seteuid(user)
 
     def test_two_formats_at_once(self, tmp_path: Path) -> None:
         write(tmp_path, "a.csv", GOOD)
