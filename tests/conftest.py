@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support import REQUIRE_ALL
 
 # No test asserts a time, so no example has a deadline; machines that run tests are busy.
 settings.register_profile(
@@ -12,3 +15,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
 )
 settings.load_profile("deconfuse")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that skipped anything where everything was asked for."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if REQUIRE_ALL and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

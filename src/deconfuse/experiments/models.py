@@ -81,7 +81,7 @@ def build_network(
             network = _large(n_classes, 5, 0, generator)
         else:
             raise InputError(f"Unknown architecture {architecture!r}.")
-    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def _small(n_classes: int) -> Network:
