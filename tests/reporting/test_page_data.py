@@ -301,7 +301,7 @@ def test_two_explorers_on_one_page_share_nothing(browser: Any, tmp_path: Path) -
     page.evaluate(
         """(payloads) => {
           window.models = payloads.map((payload) => {
-            const values = { payload };
+            const values = { payload, start: 'method=col' };
             const listeners = {};
             return { values, listeners, get: (k) => values[k], set: (k, v) => (values[k] = v),
               save_changes: () => (values.saved = (values.saved ?? 0) + 1),
@@ -315,7 +315,7 @@ def test_two_explorers_on_one_page_share_nothing(browser: Any, tmp_path: Path) -
     page.wait_for_selector("#b canvas.matrix")
     page.click("#a [data-method=row]")
     assert page.inner_text("#a .caption >> nth=0").startswith("row")
-    assert page.inner_text("#b .caption >> nth=0").startswith("bi")
+    assert page.inner_text("#b .caption >> nth=0").startswith("col")
     page.click("#b canvas.matrix >> nth=0", position={"x": 300, "y": 250})
     assert page.evaluate("window.models[0].values.selection") is None
     assert page.evaluate("window.models[1].values.selection.kind") == "cell"

@@ -72,7 +72,8 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     from deconfuse.reporting.summary import summarize
     from deconfuse.reporting.widget import explorer
 
-    widget = explorer(summarize(cm, title="confusion matrix"))
+    method = getattr(subject, "method", "bi")
+    widget = explorer(summarize(cm, title="confusion matrix"), start=f"method={method}")
     live = widget._repr_mimebundle_()
     data = live[0] if isinstance(live, tuple) else live
     # The static form stays in the bundle: saved notebooks are read where no widget runs.

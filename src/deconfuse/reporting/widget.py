@@ -12,18 +12,20 @@ from deconfuse.reporting.payload import ReportPayload, to_json
 __all__ = ["explorer"]
 
 
-def explorer(payload: ReportPayload) -> Any:
+def explorer(payload: ReportPayload, start: str = "") -> Any:
     """Return a live matrix for a notebook cell.
 
     Parameters
     ----------
     payload : ReportPayload
         What to show.
+    start : str
+        The view to open with, as the page's address holds it: ``"method=row&order=size"``.
 
     Returns
     -------
     anywidget.AnyWidget
-        With two traits: ``payload`` (JSON; a new one replaces the picture) and ``selection``: the
+        With the traits ``payload`` (JSON; a new one replaces the picture) and ``selection``: the
         cell, row or column that the reader selected, as ``kind``, ``i`` (true class) and ``j``
         (predicted class) by position; empty when nothing is selected.
 
@@ -32,7 +34,7 @@ def explorer(payload: ReportPayload) -> Any:
     MissingExtraError
         If anywidget is not installed.
     """
-    return _widget_class()(payload=to_json(payload))
+    return _widget_class()(payload=to_json(payload), start=start)
 
 
 @cache
@@ -48,6 +50,7 @@ def _widget_class() -> Any:
     class Explorer(anywidget.AnyWidget):
         _esm = bundle("widget")
         payload = traitlets.Unicode().tag(sync=True)
+        start = traitlets.Unicode().tag(sync=True)
         selection = traitlets.Dict().tag(sync=True)
 
     return Explorer

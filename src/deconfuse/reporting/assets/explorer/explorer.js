@@ -38,14 +38,15 @@ export class Explorer {
   /**
    * @param {HTMLElement} host
    * @param {any} payload
-   * @param {{css: string, page?: boolean, onselect?: (selection: any) => void}} options
+   * @param {{css: string, page?: boolean, start?: string, onselect?: (selection: any) => void}} options
    */
   constructor(host, payload, options) {
     this.options = options;
     this.study = readStudy(payload);
     this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
     this.defaults = defaultState(this.study);
-    const state = options.page ? readHash(location.hash, this.defaults, this.limits()) : this.defaults;
+    const start = options.page ? location.hash : (options.start ?? "");
+    const state = readHash(start, this.defaults, this.limits());
     this.store = new Store(state);
     /** @type {Map<string, import("./panes.js").Pane>} */
     this.panes = new Map();

@@ -13,6 +13,7 @@ export function render({ model, el }) {
     explorer?.destroy();
     explorer = new Explorer(host, JSON.parse(model.get("payload")), {
       css,
+      start: model.get("start") ?? "",
       onselect: (selection) => {
         model.set("selection", selection ?? {});
         model.save_changes();
