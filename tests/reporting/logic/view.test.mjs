@@ -10,7 +10,7 @@ const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/ras
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
 const { toCsv, toLatex, latexText } = await import(`${ASSETS}/exports.js`);
-const { escapeXml, toSvg } = await import(`${ASSETS}/svg.js`);
+const { cellText, escapeXml, narrowText, toSvg } = await import(`${ASSETS}/svg.js`);
 
 test("ramps get darker in the light, lighter in the dark, evenly enough to read in grey", () => {
   for (const theme of ["light", "dark"]) {
@@ -165,6 +165,15 @@ test("LaTeX shows names as they are and names its axes", () => {
   const table = toLatex(pane, frame, rows, cols, "t");
   assert.match(table, /True classes on rows, predicted classes on columns/);
   assert.match(table, /a\\_1 & \\textbf\{90\} & 10 \\\\/);
+});
+
+test("numbers in cells keep their shape", () => {
+  const ratio = { kind: "value", method: "bi" };
+  const change = { kind: "difference", method: "bi" };
+  assert.deepEqual([0.94, 0.00999, 0.0048, 1].map((v) => cellText(ratio, v)), ["0.94", "0.010", "0.005", "1.0"]);
+  assert.deepEqual([0.94, 0.048, 0.001, 1].map((v) => narrowText(ratio, v)), [".94", ".05", "", "1.00"]);
+  assert.deepEqual([0.048, -0.2].map((v) => narrowText(change, v)), ["+.05", "−.20"]);
+  assert.equal(narrowText({ kind: "value", method: "counts" }, 12345), "12k");
 });
 
 test("SVG holds names as text, whatever they are", () => {

@@ -4,7 +4,7 @@ import { TRUST, trustOf } from "./explain.js";
 import { brief, cut, shownName } from "./format.js";
 import { seen } from "./layout.js";
 import { isUnseen } from "./raster.js";
-import { cellText } from "./svg.js";
+import { cellText, narrowText } from "./svg.js";
 import { labelStep } from "./viewport.js";
 
 // Shades below this are too pale to be read as a value: an empty cell there is just empty.
@@ -146,7 +146,8 @@ function paintDetail(g, scene, i, j, x, y, size) {
   g.fillStyle = color;
   g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
   const two = size >= 42 && pane.method !== "counts" && pane.kind === "value";
-  const main = pane.method === "counts" && size < 52 ? brief(value) : cellText(pane, value);
+  const roomy = size >= (pane.method === "counts" ? 52 : 42);
+  const main = roomy ? cellText(pane, value) : narrowText(pane, value);
   g.font = `${i === j ? 600 : 400} ${size >= 42 ? 12 : 10.5}px ${FONT}`;
   if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} 10px ${FONT}`;
   const fits = g.measureText(main).width <= size - 2;

@@ -16,7 +16,18 @@ export function escapeXml(text) {
 export function cellText(pane, value) {
   if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(
     value, Math.abs(value) < 0.01 ? 1 : 2);
-  return pane.method === "counts" ? count(value) : short(value, Math.abs(value) < 0.01 ? 1 : 2);
+  return pane.method === "counts" ? count(value) : short(value, Math.abs(value) < 0.0095 ? 1 : 2);
+}
+
+/**
+ * The same where there is little room: two decimals and no leading zero.
+ * @param {import("./panes.js").Pane} pane @param {number} value
+ */
+export function narrowText(pane, value) {
+  if (pane.method === "counts") return brief(value);
+  const size = Math.abs(value).toFixed(2).replace(/^0/, "");
+  if (size === ".00") return "";
+  return (value < 0 ? "−" : pane.kind === "difference" ? "+" : "") + size;
 }
 
 /**
