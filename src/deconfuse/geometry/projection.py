@@ -147,11 +147,11 @@ class Projection:
                 f"got an array of shape {points.shape}."
             )
             raise InputError(message, hint="project embeddings of the layer it was fitted on.")
-        # Columns lie together because the grid reads them one dimension at a time.
-        projected = np.empty((points.shape[0], self.n_components), order="F")
+        # Each coordinate lies together because the grid reads them one at a time.
+        projected = np.empty((self.n_components, points.shape[0]))
         for rows, block in row_blocks(points):
-            projected[rows] = (block - self.mean) @ self.axes
-        return projected
+            projected[:, rows] = self.axes.T @ (block - self.mean).T
+        return projected.T
 
     @classmethod
     def from_moments(cls, moments: Moments, n_components: int) -> Projection:
