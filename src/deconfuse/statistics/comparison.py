@@ -65,7 +65,8 @@ class Comparison:
     overlap : float
         The Overlap of both, as it is seen: noise makes it lower than it is.
     overlap_interval : (float, float)
-        Confidence interval for the Overlap without noise.
+        Confidence interval for the Overlap without noise, of at least the level asked for: it
+        always reaches down to the Overlap seen.
     overlap_if_equal : float
         The Overlap that two equal classifiers would show on average with so many samples.
     difference : ndarray of shape (n_classes, n_classes)

@@ -200,11 +200,13 @@ def overlap_interval(
     tail = (1 - level) / 2
     low, high = np.quantile(distances, [tail, 1 - tail], axis=1)
     possible = multiples[(low <= distance) & (distance <= high)]
-    if possible.size == 0:
-        # Less different than noise alone makes them: nothing but equality is left.
-        return 1.0, 1.0
-    ends = 1 - distance * np.array([possible[-1], possible[0]])
-    return float(np.clip(ends[0], 0.0, 1.0)), float(np.clip(ends[1], 0.0, 1.0))
+    # Noise adds distance, so the Overlap seen bounds the true one from below. The multiples alone
+    # would claim more where cells are many and samples few: the difference seen is then mostly
+    # noise, and no multiple of it is like the true one.
+    most = max(1.0, float(possible[-1])) if possible.size else 1.0
+    least = float(possible[0]) if possible.size else 0.0
+    ends = np.clip(1 - distance * np.array([most, least]), 0.0, 1.0)
+    return float(ends[0]), float(ends[1])
 
 
 def _batches(n_resamples: int, n_cells: int) -> Iterator[int]:
