@@ -212,6 +212,7 @@ def test_two_models_show_their_difference(open_report: Open) -> None:
     assert "after − before" in reader.caption()
     found = dc.compare(first, second)
     assert reader.text("nav.findings h2 >> nth=0") == "What changed"
+    assert f"Overlap of the two {found.overlap:.3f}" in reader.text(".inspector")
     reader.page.click("button.finding >> nth=0")
     assert "Two models" in reader.text(".inspector")
     values = reader.ask("return [...root.host.explorer.pane('bi', 'difference').values];")

@@ -49,11 +49,18 @@ function introduction({ theme, study }) {
     twoModels && h("p", {},
       `Green cells are more in ${isolate(study.models[1].name)}, purple less than in ${isolate(study.models[0].name)}; pale ones may be chance.`
       ),
+    study.comparison && overlapLine(study.comparison),
     h("p", { class: "soft" },
       "Hatched: rests on few samples or on epsilon. A dot: nothing counted. Crossed out: the class has no samples."
       ),
     h("p", { class: "soft" }, "Click a cell, a row or a column. Press ", h("kbd", {}, "?"), " for the keys."),
   ].filter((node) => node instanceof Node);
+}
+
+/** @param {{overlap: number, overlap_interval: [number, number]|null}} comparison */
+function overlapLine({ overlap, overlap_interval: ends }) {
+  const range = ends ? ` (${short(ends[0])} to ${short(ends[1])} without noise)` : "";
+  return h("p", {}, "Overlap of the two ", h("b", {}, short(overlap)), range, ", where 1 is the same.");
 }
 
 /** @param {import("./groups.js").Unit} unit @param {any} study */
@@ -102,7 +109,7 @@ function cellContent(context, i, j) {
     ...partsSection(model, i, j, single && i !== j),
     ...geometryLine(context, i, j),
     i !== j && reverseLine(context, i, j),
-    ...samplesSection(study, model, single ? [i] : units[i].members, single ? [j] : units[j].members),
+    ...samplesSection(study, state.model, single ? [i] : units[i].members, single ? [j] : units[j].members),
   ].filter((node) => node instanceof Node);
 }
 
@@ -205,6 +212,6 @@ function classContent(context, k, kind) {
       `Read with care: ${model.classes.reasons[own]}.`),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),
-    ...samplesSection(study, model, units[k].members, units[k].members),
+    ...samplesSection(study, context.state.model, units[k].members, units[k].members),
   ].filter((node) => node instanceof Node);
 }

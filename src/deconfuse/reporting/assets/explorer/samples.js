@@ -47,11 +47,13 @@ function sampleList(study, found, title, total) {
 
 /**
  * Samples of a cell, of the reverse cell, and some of each class that were right, to compare.
- * @param {any} study @param {any} model @param {number[]} rows classes @param {number[]} cols
+ * @param {any} study @param {string} shown which model: the samples are those of the first
+ * @param {number[]} rows classes @param {number[]} cols
  * @returns {Node[]}
  */
-export function samplesSection(study, model, rows, cols) {
-  if (!study.samples || model !== study.models[0]) return [];
+export function samplesSection(study, shown, rows, cols) {
+  if (!study.samples || shown === "1") return [];
+  const [model, other] = study.models;
   const { n } = study;
   const gather = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
     const found = a.flatMap((i) => b.flatMap((j) => samplesOf(study.samples, i * n + j)));
@@ -74,5 +76,5 @@ export function samplesSection(study, model, rows, cols) {
   }
   if (lists.length === 0) return [h("h3", {}, "Samples"), h("p", { class: "soft" },
     "no sample of this cell is in the page")];
-  return [h("h3", {}, "Samples", h("span", { class: "soft" }, ` by ${study.samples.noun}`)), ...lists];
+  return [h("h3", {}, "Samples", h("span", { class: "soft" }, ` by ${study.samples.noun}${other ? ` in ${model.name}` : ""}`)), ...lists];
 }
