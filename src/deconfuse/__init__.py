@@ -1,4 +1,4 @@
-"""Take a confusion matrix apart: which classes look alike, and how skewed labels and predictions are.
+"""Take a confusion matrix apart: which classes look alike, which are only over-predicted.
 
 Every public name loads its module when it is first used, so ``import deconfuse`` stays light.
 """
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from deconfuse.scaling import Scaling, ScalingStatus, scale
     from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
+    from deconfuse.statistics.comparison import Comparison, compare
     from deconfuse.statistics.diagnosis import Diagnosis, diagnose
     from deconfuse.statistics.findings import Finding
     from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
     from deconfuse.statistics.separability import separability_score
-    from deconfuse.statistics.comparison import Comparison, compare
 
 _HOMES = {
     "ColumnChoiceWarning": "deconfuse.errors",
