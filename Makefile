@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-EXTRAS = dask,experiments,mlflow,notebook,tensorboard,torch
+EXTRAS = arrow,dask,experiments,mlflow,notebook,tensorboard,torch
 CONSTRAINTS = -c constraints.txt
 
 .PHONY: demo test lint types install install-spark docs gallery benchmarks clean
