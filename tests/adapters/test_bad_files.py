@@ -86,7 +86,11 @@ class TestContent:
 
     @pytest.mark.parametrize(
         ("name", "data"),
-        [("x.csv", b" \n\n"), ("x.csv.gz", gzip.compress(b"", mtime=0)), ("x.csv.zst", zstd_bytes(b"\n"))],
+        [
+            ("x.csv", b" \n\n"),
+            ("x.csv.gz", gzip.compress(b"", mtime=0)),
+            ("x.csv.zst", zstd_bytes(b"\n")),
+        ],
     )
     def test_a_file_of_nothing(self, tmp_path: Path, name: str, data: bytes) -> None:
         (tmp_path / name).write_bytes(data)
