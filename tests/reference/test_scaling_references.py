@@ -72,10 +72,10 @@ def test_standard_normalizations_are_those_of_scikit_learn() -> None:
 
 
 def test_congaltons_normalized_error_matrix() -> None:
-    """Congalton 1991, "A review of assessing the accuracy of classifications", tables 1 and 5.
+    """Congalton 1991, "A review of assessing the accuracy of classifications", normalized by Margfit.
 
-    Deciduous, conifer, agriculture, shrub; the source counts half a sample into each cell, fits in
-    single precision and prints four digits.
+    Deciduous, conifer, agriculture, shrub. Half a sample in each cell gives the printed values to
+    four units of their last digit.
     """
     counts = [[65, 4, 22, 24], [6, 81, 5, 8], [0, 11, 85, 19], [4, 7, 3, 90]]
     published = [

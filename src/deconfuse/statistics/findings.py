@@ -18,6 +18,8 @@ __all__ = ["Finding", "FindingKind", "find"]
 FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predicted", "careful"]
 
 _MOST = 5
+# A class predicted this many times too often, or too rarely, is worth a sentence.
+_SLIGHT_BIAS = 1.1
 _NAME_WIDTH = 60
 # A pair stands out when it is surely this many times as similar as the middle pair.
 _STANDS_OUT = 2.0
@@ -102,8 +104,10 @@ def _raw_rank(pair: LookAlike) -> str:
 
 
 def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
-    over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.ratio)
-    under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.ratio)
+    # With enough samples a bias of one per cent is certain, and still nothing to act on.
+    told = [b for b in biases if not 1 / _SLIGHT_BIAS < b.ratio < _SLIGHT_BIAS]
+    over = sorted((b for b in told if b.verdict == "over"), key=lambda b: -b.ratio)
+    under = sorted((b for b in told if b.verdict == "under"), key=lambda b: b.ratio)
     return [_bias(bias) for bias in (*over[:_MOST], *under[:_MOST])]
 
 
