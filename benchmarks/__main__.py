@@ -1,13 +1,16 @@
 """Run the benchmarks, print the ratios, and write the table and the picture.
 
-``python -m benchmarks``            all of them, to benchmarks/RESULTS.md and docs/images
-``python -m benchmarks scaling``    some of them, to the terminal only
+``python -m benchmarks``            all of them
+``python -m benchmarks scaling``    some of them; the others keep what was measured before
 ``python -m benchmarks --quick``    smaller cases, to the terminal only
+
+What was measured is kept in benchmarks/measured, one file a part; RESULTS.md is made of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 from importlib import import_module
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+MEASURED = ROOT / "benchmarks" / "measured"
 PARTS = {
     "scaling": "Bi-normalization, to a residual of 1e-10",
     "counting": "Counting",
@@ -31,31 +35,59 @@ PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], metavar="PART")
-    parser.add_argument("--quick", action="store_true", help="smaller cases")
+    parser.add_argument("--quick", action="store_true", help="smaller cases, nothing written")
     options = parser.parse_args()
-    tables, results = [], {}
     for part in options.parts or PARTS:
+        load = os.getloadavg()[0]
         rows = import_module(f"benchmarks.{part}").run(quick=options.quick)
-        results[part] = rows
-        table = f"## {PARTS[part]}\n\n{_table(rows)}\n"
-        print(table, flush=True)
-        tables.append(table)
-    if not options.parts and not options.quick:
-        from benchmarks.figure import draw
+        print(f"## {PARTS[part]}\n\n{_table(rows)}\n", flush=True)
+        if options.quick:
+            continue
+        MEASURED.mkdir(exist_ok=True)
+        measured = {"machine": _machine(), "load": round(load, 1), "rows": rows}
+        (MEASURED / f"{part}.json").write_text(json.dumps(measured, indent=1, ensure_ascii=False))
+        (ROOT / "benchmarks" / "RESULTS.md").write_text(_page())
+        if part == "scaling":
+            from benchmarks.figure import measure_curves
 
-        (ROOT / "benchmarks" / "RESULTS.md").write_text(_page(tables))
-        draw(ROOT / "docs" / "images" / "benchmarks.png", results["counting"])
+            curves = json.dumps(measure_curves(), indent=1)
+            (MEASURED / "curves.json").write_text(curves)
+    if not options.quick:
+        _draw()
 
 
-def _page(tables: list[str]) -> str:
+def _draw() -> None:
+    from benchmarks.figure import draw
+
+    curves, counting = MEASURED / "curves.json", MEASURED / "counting.json"
+    if curves.exists() and counting.exists():
+        rows = json.loads(counting.read_text())["rows"]
+        draw(ROOT / "docs" / "images" / "benchmarks.png", json.loads(curves.read_text()), rows)
+
+
+def _machine() -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    return (
+    return f"{os.cpu_count()} cores, {platform.machine()}, {platform.python_version()}; {versions}"
+
+
+def _page() -> str:
+    page = (
         "# Benchmarks\n\n"
         "Written by `python -m benchmarks`. Times are the best of several runs in one process; the "
-        "ratio is a peer's time over ours, so above 1 we are faster.\n\n"
-        f"Machine: {machine}. Packages: {versions}.\n\n" + "\n".join(tables)
+        "ratio is a peer's time over ours, so above 1 we are faster. The load is the number of "
+        "other processes that wanted the same cores when a part began.\n"
     )
+    for part, title in PARTS.items():
+        file = MEASURED / f"{part}.json"
+        if not file.exists():
+            page += f"\n## {title}\n\nNot measured yet: `python -m benchmarks {part}`.\n"
+            continue
+        measured = json.loads(file.read_text())
+        page += (
+            f"\n## {title}\n\n{_table(measured['rows'])}\n\n"
+            f"Machine: {measured['machine']}; load {measured['load']:g}.\n"
+        )
+    return page
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

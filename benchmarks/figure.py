@@ -20,10 +20,18 @@ COLOURS = {
 }
 
 
-def draw(path: Path, counting_rows: list[dict[str, Any]]) -> None:
-    """Measure the curves of scaling and write the picture with these rows of counting."""
+Rows = list[dict[str, Any]]
+
+
+def measure_curves() -> dict[str, Rows]:
+    """Return time and residual of bi-normalization by accuracy and by number of classes."""
+    return {"accuracy": scaling.accuracy_curve(), "classes": scaling.size_curve()}
+
+
+def draw(path: Path, curves: dict[str, Rows], counting: Rows) -> None:
+    """Write the picture of what was measured."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
-    by_accuracy, by_size = scaling.accuracy_curve(), scaling.size_curve()
+    by_accuracy, by_size = curves["accuracy"], curves["classes"]
     _curves(axes[0, 0], by_accuracy, _error_rate, "seconds")
     axes[0, 0].set_title("Bi-normalizing 10 classes: better classifiers are harder for sweeps")
     axes[0, 0].legend(frameon=False, fontsize=8)
@@ -36,7 +44,7 @@ def draw(path: Path, counting_rows: list[dict[str, Any]]) -> None:
     _curves(axes[1, 0], by_size, float, "seconds")
     axes[1, 0].set_xlabel("number of classes")
     axes[1, 0].set_title("Bi-normalizing at accuracy 0.95, default epsilon")
-    _bars(axes[1, 1], counting_rows)
+    _bars(axes[1, 1], counting)
     for cell in axes.ravel():
         cell.grid(alpha=0.3, which="major")
         cell.title.set_fontsize(10)
@@ -49,7 +57,7 @@ def _error_rate(accuracy: float) -> float:
     return 1.0 - accuracy
 
 
-def _bars(axes: Axes, rows: list[dict[str, Any]]) -> None:
+def _bars(axes: Axes, rows: Rows) -> None:
     """Draw the times of the largest integer case, slowest on top."""
     case = rows[0]["case"]
     chosen = sorted((row for row in rows if row["case"] == case), key=lambda row: row["seconds"])
@@ -62,8 +70,8 @@ def _bars(axes: Axes, rows: list[dict[str, Any]]) -> None:
     axes.margins(x=0.15)
 
 
-def _curves(axes: Axes, rows: list[dict[str, Any]], place: Any, height: str) -> None:
-    names: dict[str, list[dict[str, Any]]] = {}
+def _curves(axes: Axes, rows: Rows, place: Any, height: str) -> None:
+    names: dict[str, Rows] = {}
     for row in rows:
         name = "deconfuse (auto)" if row["peer"].startswith("auto") else row["peer"]
         names.setdefault(name, []).append(row)
@@ -75,9 +83,3 @@ def _curves(axes: Axes, rows: list[dict[str, Any]], place: Any, height: str) -> 
             fill = "white" if point["residual"] > 2 * scaling.TOLERANCE else None
             axes.plot(where, level, "o", ms=5, color=COLOURS[name], mfc=fill)
     axes.set(xscale="log", yscale="log", ylabel=height)
-
-
-if __name__ == "__main__":
-    from benchmarks import counting
-
-    draw(Path(__file__).parent.parent / "docs" / "images" / "benchmarks.png", counting.run())
