@@ -203,9 +203,10 @@ def geometry_section(records: Sequence[Record]) -> str:
             "## What Experiment 2 rests on",
             "A point that is alone in its cell adds its weight to exactly one cell of the GCM, its "
             "own, so a GCM of lonely points *is* the normalization, whatever the embedding looks "
-            "like. The more cells there are per point, the more of the agreement is of that kind. "
-            "With fewer components points share cells and the correspondence weakens, most for "
-            "bi. Means over levels, intervals over seeds.",
+            "like. With many cells per point some of the agreement is of that kind. With fewer "
+            "components points share cells, and the correspondence is weaker, most for bi. Fewer "
+            "components also keep less of the embedding; these runs do not tell the two causes "
+            "apart. Means over levels, intervals over seeds.",
             markdown_table(head, rows),
         ]
     )
