@@ -106,6 +106,8 @@ def test_an_interrupt_ends_quietly_with_130():
     waiting = subprocess.Popen(
         [*PROGRAM, "normalize", "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Tests started in the background of a shell ignore interrupts, and so would their child.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     try:
         # It reads standard input, which never ends; give it the time to get there.
