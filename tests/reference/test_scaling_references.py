@@ -72,7 +72,7 @@ def test_standard_normalizations_are_those_of_scikit_learn() -> None:
 
 
 def test_congaltons_normalized_error_matrix() -> None:
-    """Congalton 1991, "A review of assessing the accuracy of classifications", normalized by Margfit.
+    """Congalton 1991, "A review of assessing the accuracy of classifications", by Margfit.
 
     Deciduous, conifer, agriculture, shrub. Half a sample in each cell gives the printed values to
     four units of their last digit.
