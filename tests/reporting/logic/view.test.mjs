@@ -147,6 +147,22 @@ test("on a log scale only what was counted has a colour", () => {
   }
 });
 
+test("a difference of many classes is scaled by the cells that either model counted", () => {
+  const n = 40;
+  const matrix = (off) => Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 10 : j === (i + 1) % n ? off : 0)));
+  const payload = payloadOf(matrix(1), { epsilon: 0.001 });
+  // Another left diagonal, so that the cells without samples differ too, by next to nothing.
+  const [second] = payloadOf(matrix(3), { epsilon: 0.001, left: Array(n).fill(1.5) }).models;
+  payload.models.push({ ...second, name: "B" });
+  const study = readStudy(payload);
+  const pane = paneOf(study, frameOf(study, new Map(), STATE), { method: "bi", model: "difference", log: false });
+  const largest = Math.max(...Array.from(pane.values, Math.abs));
+  assert.ok(largest > 4.9);
+  assert.equal(pane.off.max, largest);
+  assert.ok(color.place(pane.off, Math.abs(pane.values[1])) < 1, "a change of 3.5 differs from one of 5");
+  assert.ok(color.place(pane.off, Math.abs(pane.values[2])) < 0.01, "next to no change is pale");
+});
+
 test("a class that was never seen differs from zero", () => {
   const { pane } = shownOf([[5, 0], [0, 0]]);
   const shades = shadesOf(pane, 2);

@@ -173,8 +173,12 @@ export function paneOf(study, frame, spec) {
   }
   const other = valuesOf(study.models[0], method, frame);
   const values = Float64Array.from(own, (value, k) => value - other[k]);
-  const sizes = survey(values.map(Math.abs), null, n);
+  // Cells that neither model counted hold epsilon alone; being most, they would set the scale.
+  const otherCounts = method === "counts" ? other : valuesOf(study.models[0], "counts", frame);
+  const either = Float64Array.from(counts, (value, k) => value + otherCounts[k]);
+  const sizes = survey(values.map(Math.abs), either, n);
   const scale = scaleOf([...sizes.diagonal, ...sizes.off], { log });
+  scale.max = Math.max(scale.max, sizes.largest);
   const before = marginsOf(other, n);
   return {
     ...common,
