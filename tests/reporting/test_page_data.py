@@ -122,6 +122,21 @@ def test_the_opening_block_is_the_most_confused(open_report: Open) -> None:
     assert set(group) <= set(shown)
 
 
+# Where the page opened, and the confusion inside each window of that size, the bucket left out.
+BLOCKS = """
+const { study, frame, view } = root.host.explorer;
+const values = study.models[0].dense("bi");
+const masses = [];
+for (let start = 0; start + view.span < study.n; start++) {
+  const inside = frame.order.slice(start, start + view.span);
+  let mass = 0;
+  for (const i of inside) for (const j of inside) if (i !== j) mass += values[i * study.n + j];
+  masses.push(mass);
+}
+return [view.x, masses];
+"""
+
+
 def test_more_than_a_thousand_classes(open_report: Open) -> None:
     rng = np.random.default_rng(5)
     n_classes = 3_000
@@ -149,6 +164,9 @@ def test_more_than_a_thousand_classes(open_report: Open) -> None:
         "return study.models[0].value('bi', k('item 0'), k('item 1'));"
     )
     assert value == pytest.approx(bi.cell("item 0", "item 1").value)
+    opened, masses = reader.ask(BLOCKS)
+    assert masses[opened] == pytest.approx(max(masses))
+    assert masses[0] < 0.9 * max(masses)
     # A long name, so that no other begins with it.
     hidden = str(next(name for name in names[1000:] if name not in labels))
     reader.page.fill("input[type=search]", hidden)

@@ -35,6 +35,13 @@ test("the most confused block is found, as by trying all", () => {
   assert.equal(mostConfusedBlock([0, 1, 1, 0], [0, 1], 6), 0);
 });
 
+test("the most confused block is found beside a bucket that is not looked at", () => {
+  // Classes 2 and 3 are alike; the last one, a bucket, is confused with all.
+  const values = [[9, 1, 0, 0, 8], [1, 9, 0, 0, 8], [0, 0, 9, 5, 8], [0, 0, 5, 9, 8], [8, 8, 8, 8, 9]].flat();
+  assert.equal(mostConfusedBlock(values, [0, 1, 2, 3], 2, 5), 2);
+  assert.equal(mostConfusedBlock(values, [3, 2, 0, 1], 2, 5), 0);
+});
+
 test("top cells are off the diagonal, largest first", () => {
   assert.deepEqual(topCells([9, 1, 2, 9], 2, 5).map(({ i, j }) => [i, j]), [[1, 0], [0, 1]]);
 });

@@ -82,9 +82,10 @@ export class Explorer {
   }
 
   #openingView() {
-    const values = this.study.models[0].dense("bi");
+    const { values } = this.pane("bi", "0");
+    // The bucket, always last, mixes with everything: no place to begin.
     const order = this.study.bucketIndex < 0 ? this.frame.order : this.frame.order.slice(0, -1);
-    const start = order.length === this.frame.n ? mostConfusedBlock(values, order, BLOCK) : 0;
+    const start = mostConfusedBlock(values, order, BLOCK, this.frame.n);
     return clampView({ x: start, y: start, span: BLOCK }, this.frame.n);
   }
 

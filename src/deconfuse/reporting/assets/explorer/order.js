@@ -25,15 +25,16 @@ export function orderOf(kind, classes) {
 /**
  * Start of the window along the diagonal that holds the most confusion.
  * @param {ArrayLike<number>} values cells, row by row
- * @param {number[]} order
+ * @param {number[]} order of the places to look at; the matrix may have more
  * @param {number} size of the window
+ * @param {number} stride cells in a row
  */
-export function mostConfusedBlock(values, order, size) {
+export function mostConfusedBlock(values, order, size, stride = order.length) {
   const n = order.length;
   const width = Math.min(size, n);
   // Moving the window by one adds and removes one cross of cells: O(n * size) instead of O(n * size^2).
   const off = (/** @type {number} */ a, /** @type {number} */ b) => {
-    const value = values[order[a] * n + order[b]];
+    const value = values[order[a] * stride + order[b]];
     return a === b || value !== value ? 0 : value;
   };
   let mass = 0;
