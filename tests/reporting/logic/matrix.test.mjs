@@ -90,7 +90,8 @@ test("cells are trusted for what they rest on", () => {
   assert.equal(trustOf(counts, 3, 1, 0, limits), "", "a count is what it is");
   const facts = { count: 3, epsilon: 0.3, labels: 48, reasons: ["only 7 effective samples", ""] };
   const names = { true: "a", pred: "b" };
-  assert.match(trustSentence("few", facts, names, String), /Only 3 counted/);
+  assert.match(trustSentence("few", facts, names, (v) => v.toFixed(2)), /Only 3 counted/);
+  assert.match(trustSentence("few", { ...facts, count: 2.5 }, names, String), /Only 2.50 counted/);
   assert.match(trustSentence("epsilon", facts, names, String), /epsilon alone \(0.3/);
   assert.match(trustSentence("thin", facts, names, String), /row of a with care: only 7 effective/);
   assert.match(trustSentence("thin", { ...facts, reasons: ["", "20% of it is epsilon"] }, names, String), /column of b with care: 20%/);

@@ -4,6 +4,7 @@ import { ASSETS, encode } from "./fixture.mjs";
 
 const { decodeArray, indexOfSorted, quantile } = await import(`${ASSETS}/arrays.js`);
 const format = await import(`${ASSETS}/format.js`);
+const { hiddenClassSizes } = await import(`${ASSETS}/search.js`);
 
 test("arrays survive the way to the browser", () => {
   for (const [dtype, values] of [["u2", [0, 65535]], ["u4", [0, 4294967295]], ["i4", [-1, 7]], ["f8", [NaN, 1e-300, Infinity]]]) {
@@ -51,6 +52,9 @@ test("ticks are as short as they go", () => {
 test("words agree with their number", () => {
   assert.equal(format.plural(1, "sample"), "1 sample");
   assert.equal(format.plural(2, "class"), "2 classes");
+  const directory = { label_counts: [1, 12000], prediction_counts: [0, 1], right: [0, 1] };
+  assert.equal(hiddenClassSizes(directory, 0), "1 label, 0 predictions, 0 right");
+  assert.equal(hiddenClassSizes(directory, 1), "12\u202f000 labels, 1 prediction, 1 right");
 });
 
 test("names are cut between letters, never inside an emoji", () => {

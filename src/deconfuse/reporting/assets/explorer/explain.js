@@ -1,5 +1,7 @@
 // One cell or class -> the facts a reader needs: parts, company, and how far to trust it.
 
+import { count } from "./format.js";
+
 /** Why a cell should be read with care. */
 export const TRUST = {
   FINE: "",
@@ -17,9 +19,9 @@ export function trustOf(pane, n, i, j, limits) {
   const value = pane.values[i * n + j];
   if (value !== value || pane.labelCounts[i] === 0) return TRUST.UNSEEN;
   if (pane.method === "counts" || pane.method.startsWith("gcm-") || pane.kind === "difference") return TRUST.FINE;
-  const count = pane.counts[i * n + j];
-  if (count === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
-  if (count < limits.few_samples) return TRUST.FEW;
+  const counted = pane.counts[i * n + j];
+  if (counted === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
+  if (counted < limits.few_samples) return TRUST.FEW;
   return pane.poor[i] || pane.poor[j] ? TRUST.THIN : TRUST.FINE;
 }
 
@@ -28,7 +30,7 @@ export function trustOf(pane, n, i, j, limits) {
  * @param {string} trust
  * @param {{count: number, epsilon: number, labels: number, reasons: [string, string]}} facts reasons of the true and the predicted class
  * @param {{true: string, pred: string}} names
- * @param {(value: number) => string} number
+ * @param {(value: number) => string} number text of a value that is no count
  */
 export function trustSentence(trust, facts, names, number) {
   if (trust === TRUST.UNSEEN) {
@@ -39,7 +41,7 @@ export function trustSentence(trust, facts, names, number) {
   if (trust === TRUST.EPSILON) {
     return `No sample was counted here: the value comes from epsilon alone (${number(facts.epsilon)} added to every cell).`;
   }
-  if (trust === TRUST.FEW) return `Only ${number(facts.count)} counted here: too few samples to say more.`;
+  if (trust === TRUST.FEW) return `Only ${count(facts.count)} counted here: too few samples to say more.`;
   if (trust === TRUST.THIN) {
     const [own, other] = facts.reasons;
     return own ? `Read the row of ${names.true} with care: ${own}.` :

@@ -5,7 +5,6 @@ import { place, ticksOf } from "./color.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
-import { count } from "./format.js";
 import { branchesOf, cutTree } from "./groups.js";
 import { inspectorContent } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
@@ -109,7 +108,7 @@ export class Explorer {
       `Second matrix. ${axes}`)];
     this.search = searchField(study, {
       shown: (k) => this.focusOn({ kind: "row", i: k, j: k }),
-      hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k, count)),
+      hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k)),
     }, id);
     this.bar = toolbar(study, this.store, {
       groups: (k) => this.#cut(k),

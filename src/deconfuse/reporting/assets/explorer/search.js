@@ -1,7 +1,7 @@
 // The search field: names of shown classes, and of classes that wait in the "other" bucket.
 
 import { h, nameText } from "./dom.js";
-import { brief } from "./format.js";
+import { brief, count, plural } from "./format.js";
 import { searchLabels } from "./order.js";
 
 /**
@@ -84,21 +84,23 @@ export function searchField(study, go, id) {
   return { element: h("div", { class: "search" }, input, list), input };
 }
 
+/** @param {any} directory @param {number} k */
+export function hiddenClassSizes({ label_counts: labels, prediction_counts: predictions, right }, k) {
+  return `${plural(labels[k], "label")}, ${plural(predictions[k], "prediction")}, ${count(right[k])} right`;
+}
+
 /**
  * A class of the bucket: what the page still knows of it.
  * @param {any} directory @param {number} k
- * @param {(value: number) => string} count
  * @returns {Node[]}
  */
-export function hiddenClassContent(directory, k, count) {
+export function hiddenClassContent(directory, k) {
   const called = directory.called(k).map((/** @type {{name: string, count: number}} */ other) =>
     h("li", {}, nameText(other.name), h("span", { class: "soft" }, ` ${count(other.count)}`)));
   return [
     h("h2", {}, nameText(directory.labels[k])),
     h("p", {}, "Part of the “other” row and column of this page."),
-    h("p", {},
-      `${count(directory.label_counts[k])} labels, ${count(directory.prediction_counts[k])} predictions, ${count(directory.right[k])} right`
-      ),
+    h("p", {}, hiddenClassSizes(directory, k)),
     h("h3", {}, "Most often called"), called.length > 0 ? h("ul", {}, ...called) : h("p", { class: "soft" },
       "nothing else"),
   ];
