@@ -21,6 +21,8 @@ __all__ = [
     "as_count_matrix",
     "as_label",
     "class_names",
+    "is_finite_number",
+    "is_whole_number",
     "kind_of",
     "show",
 ]
@@ -42,6 +44,16 @@ def show(values: Iterable[object], limit: int = 5) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def is_finite_number(value: object) -> bool:
+    """Return whether a value is a number that is neither infinite nor NaN."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+
+
+def is_whole_number(value: object) -> bool:
+    """Return whether a value is an integer."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def kind_of(value: object) -> LabelKind | None:

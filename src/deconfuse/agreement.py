@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
 __all__ = ["kl_divergence", "l1_distance", "overlap"]
@@ -86,6 +87,8 @@ def kl_divergence(p: Any, q: Any) -> float:
 
 def _as_shares(a: Any, b: Any) -> tuple[Any, Any]:
     """Return both matrices divided by their totals, dense or both sparse, classes aligned."""
+    # A data frame has class names on its axes, as a confusion matrix does.
+    a, b = (ConfusionMatrix.from_counts(m) if _is_frame(m) else m for m in (a, b))
     first, second = _values(a, "the first matrix"), _values(b, "the second matrix")
     if first.shape != second.shape:
         raise InputError(
@@ -97,7 +100,17 @@ def _as_shares(a: Any, b: Any) -> tuple[Any, Any]:
         second = _align(second, names_a, names_b)
     if sparse.issparse(first) != sparse.issparse(second):
         first, second = sparse.csr_array(first), sparse.csr_array(second)
-    return first / first.sum(), second / second.sum()
+    return _share(first), _share(second)
+
+
+def _is_frame(matrix: Any) -> bool:
+    return hasattr(matrix, "index") and hasattr(matrix, "columns")
+
+
+def _share(matrix: Any) -> Any:
+    # The total of the largest numbers overflows, that of their shares of the largest does not.
+    matrix = matrix / matrix.max()
+    return matrix / matrix.sum()
 
 
 def _align(matrix: Any, wanted: tuple[object, ...], given: tuple[object, ...]) -> Any:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, is_finite_number, is_whole_number, show
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counting import positions_of
 from deconfuse.errors import InputError, NotScalableError, UndefinedCellsWarning
 from deconfuse.scaling import Scaling, scale
 from deconfuse.scaling.problem import refuse_if_too_large
@@ -79,6 +80,11 @@ def normalize(
     cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
     kind = _check_method(method)
     added = _check_epsilon(epsilon, kind, cm.n_classes)
+    if cm.total == 0:
+        raise InputError(
+            "The matrix must have a positive cell to be normalized, but all are zero.",
+            hint="count some predictions first.",
+        )
     if kind == "bi":
         return _normalize_bi(cm, added, throw)
     left, right = np.ones(cm.n_classes), np.ones(cm.n_classes)
@@ -89,13 +95,7 @@ def normalize(
             cm.prediction_counts + added * cm.n_classes, cm.labels, "column", "prediction"
         )
     else:
-        total = float(cm.total) + added * cm.n_classes**2
-        if total == 0.0:
-            raise InputError(
-                "The matrix must have a positive cell to be normalized, but all are zero.",
-                hint="count some predictions first, or give an `epsilon`.",
-            )
-        left = np.full(cm.n_classes, 1.0 / total)
+        left = np.full(cm.n_classes, 1.0 / (float(cm.total) + added * cm.n_classes**2))
     return Normalized(cm, kind, left, right, added, None)
 
 
@@ -201,8 +201,8 @@ class Normalized:
 
         Cells that hold epsilon alone are left out: no sample is behind them.
         """
-        if k < 1:
-            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        if not is_whole_number(k) or k < 1:
+            raise InputError(f"`k` must be a whole number of at least 1, got {k!r}.")
         entries = sparse.coo_array(self.source.counts)
         keep = entries.data > 0
         if not diagonal:
@@ -240,8 +240,8 @@ class Normalized:
         >>> n.weights(y_true, y_pred).round(3).tolist()
         [0.333, 0.333, 0.333, 1.0]
         """
-        rows = self.source.index_of(y_true)
-        columns = self.source.index_of(y_pred)
+        rows = positions_of(y_true, self.labels, name="y_true")
+        columns = positions_of(y_pred, self.labels, name="y_pred")
         if rows.shape != columns.shape:
             raise InputError(
                 "`y_true` and `y_pred` must describe the same samples, got "
@@ -335,12 +335,14 @@ def _normalize_bi(cm: ConfusionMatrix, epsilon: float, throw: bool) -> Normalize
 def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableError:
     """Say which classes make bi-normalization impossible, by name."""
     rows, columns = solution.blocking_rows.tolist(), solution.blocking_columns.tolist()
-    if rows and not columns:
-        names = show(labels[k] for k in rows)
-        reason = f"no sample has the true class {names}, so its row is empty"
-    elif columns and not rows:
-        names = show(labels[k] for k in columns)
-        reason = f"no sample is predicted as {names}, so its column is empty"
+    if solution.has_empty_lines:
+        never_true, never_predicted = (show(labels[k] for k in lines) for lines in (rows, columns))
+        reasons = []
+        if rows:
+            reasons.append(f"no sample has the true class {never_true}, so its row is empty")
+        if columns:
+            reasons.append(f"no sample is predicted as {never_predicted}, so its column is empty")
+        reason = ", and ".join(reasons)
     elif rows:
         reason = (
             f"{len(rows)} classes ({show(labels[k] for k in rows)}) are only ever predicted as "
@@ -375,7 +377,7 @@ def _check_method(method: str) -> Method:
 def _check_epsilon(epsilon: float | None, method: Method, n_classes: int) -> float:
     if epsilon is None:
         return 1.0 / n_classes if method == "bi" else 0.0
-    if not np.isfinite(epsilon) or epsilon < 0:
+    if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
             f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
             hint="use 0.0 to add nothing, or None for the default.",

@@ -120,6 +120,23 @@ def test_an_empty_row_or_column_is_named(convert: object) -> None:
         assert words in s.explain()
 
 
+def test_empty_rows_and_columns_are_both_named() -> None:
+    s = dc.scale([[1.0, 0.0], [0.0, 0.0]], throw=False)
+    assert "Empty rows: 1. Empty columns: 1." in s.explain()
+    stack = dc.scale([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]]], throw=False)
+    assert "stack concerned: 1. Empty rows: 1." in stack.explain()
+
+
+def test_a_confusion_matrix_is_scaled_by_its_counts() -> None:
+    cm = dc.ConfusionMatrix.from_counts([[9, 1], [3, 7]], labels=["cat", "dog"])
+    np.testing.assert_array_equal(dc.scale(cm).matrix, dc.scale(cm.counts).matrix)
+
+
+def test_totals_that_differ_by_rounding_are_made_equal() -> None:
+    s = dc.scale([[1.0, 2.0], [3.0, 4.0]], rows=[1.0, 1.0], columns=[1.0, 1.0 + 1e-9])
+    assert s.converged
+
+
 def test_no_support_names_the_rows_and_columns_that_block() -> None:
     matrix = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     s = dc.scale(matrix, throw=False)
@@ -216,7 +233,9 @@ BAD_INPUT = {
     "epsilon nan": ((GOOD,), {"epsilon": np.nan}, "`epsilon` must be a finite number"),
     "tolerance": ((GOOD,), {"tolerance": 0.0}, "`tolerance` must be a positive number"),
     "solver": ((GOOD,), {"solver": "magic"}, '`solver` must be one of "auto"'),
-    "iterations": ((GOOD,), {"max_iterations": 0}, "`max_iterations` must be at least 1"),
+    "iterations": ((GOOD,), {"max_iterations": 0}, "`max_iterations` must be a whole number"),
+    "iterations half": ((GOOD,), {"max_iterations": 2.5}, "`max_iterations` must be a whole"),
+    "epsilon none": ((GOOD,), {"epsilon": None}, "`epsilon` must be a finite number"),
 }
 
 

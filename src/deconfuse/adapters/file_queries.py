@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ __all__ = [
     "Extra",
     "PairQuery",
     "pair_query",
+    "refuse_differing_types",
     "refuse_mixed_files",
     "row_query",
     "value_columns",
@@ -146,6 +147,53 @@ def refuse_mixed_files(
             f" {other} in {second!r}.",
             hint="write one of them again with the type of the other.",
         )
+
+
+def refuse_differing_types(
+    connection: duckdb.DuckDBPyConnection, scans: Sequence[Scan], columns: Sequence[str]
+) -> None:
+    """Raise if a column is of another type in a later file than in the first.
+
+    Files of one scan are read with the types of the first: a weight of 0.4 after whole weights
+    would become 0, and nobody would know.
+    """
+    for scan in scans:
+        if len(scan.files) == 1 or scan.typing != "native":
+            continue
+        for column in columns:
+            first = scan.type_of(column)
+            for other, path in _other_types(connection, scan, column):
+                if other != first:
+                    raise InputError(
+                        f"Column {column!r} must have one type in all files, got {first} in"
+                        f" {str(scan.files[0].path)!r} and {other} in {path}.",
+                        hint="write the files again with one type, the wider of the two.",
+                    )
+
+
+def _other_types(
+    connection: duckdb.DuckDBPyConnection, scan: Scan, column: str
+) -> Iterator[tuple[str, str]]:
+    """Return types of a column beside that of the first file, and where they are."""
+    if scan.files[0].format == "parquet":
+        # The type that holds the values of all files; equal to the first unless a later is wider.
+        query = "DESCRIBE SELECT * FROM read_parquet(?, union_by_name=true)"
+        patterns = [pattern_of(file.path) for file in scan.files]
+        described = connection.execute(query, [patterns]).fetchall()
+        yield from ((row[1], "another file") for row in described if row[0] == column)
+    elif scan.files[0].format == "arrow":
+        import pyarrow as pa
+
+        schemas = [_arrow_schema(pa, file.path) for file in scan.files]
+        own = schemas[0].field(column).type
+        for file, schema in zip(scan.files[1:], schemas[1:], strict=True):
+            if column in schema.names and schema.field(column).type != own:
+                yield str(schema.field(column).type), repr(str(file.path))
+
+
+def _arrow_schema(pa: Any, path: Any) -> Any:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).schema
 
 
 _PARQUET_KINDS = """

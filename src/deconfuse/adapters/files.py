@@ -15,7 +15,12 @@ from deconfuse.adapters.column_names import ColumnChoice, choose_columns
 from deconfuse.adapters.file_errors import explain_failure
 from deconfuse.adapters.file_formats import DataFile, inspect_file
 from deconfuse.adapters.file_paths import Paths, expand_paths
-from deconfuse.adapters.file_queries import PairQuery, pair_query, refuse_mixed_files
+from deconfuse.adapters.file_queries import (
+    PairQuery,
+    pair_query,
+    refuse_differing_types,
+    refuse_mixed_files,
+)
 from deconfuse.adapters.file_scans import Scan, make_scans, zstd_head
 from deconfuse.adapters.matrix_files import load_matrix
 from deconfuse.adapters.pairs import (
@@ -158,6 +163,9 @@ def open_predictions(
             for column in (columns.label, columns.prediction):
                 if column is not None:
                     refuse_mixed_files(connection, scans, column)
+            asked_columns = () if asked is None else asked.columns
+            read = (columns.label, columns.prediction, columns.weight, *asked_columns)
+            refuse_differing_types(connection, scans, [c for c in read if c is not None])
             yield Predictions(connection, scans, columns, asked)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from deconfuse._checks import is_finite_number
 from deconfuse.errors import InputError
 
 __all__ = ["FloatArray", "Matrix", "ScalingProblem", "drop_cells", "refuse_if_too_large"]
@@ -153,10 +154,10 @@ class ScalingProblem:
     ) -> ScalingProblem:
         """Check what a caller gave and return the problem, or say what is wrong with it."""
         checked = _check_matrix(matrix)
-        if not np.isfinite(epsilon) or epsilon < 0:
+        if not is_finite_number(epsilon) or epsilon < 0:
             message = f"`epsilon` must be a finite number of at least 0, got {epsilon!r}."
             raise InputError(message, hint="use 0.0 to add nothing, or leave it out.")
-        if not np.isfinite(tolerance) or tolerance <= 0:
+        if not is_finite_number(tolerance) or tolerance <= 0:
             raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
         if epsilon == 0.0 and _is_all_zero(checked):
             message = "The matrix must have a positive cell, but all its cells are zero."
@@ -171,6 +172,8 @@ class ScalingProblem:
             row_targets = np.full(n_rows, column_targets.sum() / n_rows)
         _check_equal_totals(row_targets, column_targets)
         total = float(row_targets.sum())
+        # Totals that differ by rounding could not both be met to the tolerance.
+        column_targets = column_targets * (total / float(column_targets.sum()))
         floor = _ROUNDING_UNITS * np.finfo(np.float64).eps * total
         return cls(checked, float(epsilon), row_targets, column_targets, max(tolerance, floor))
 
@@ -212,6 +215,8 @@ def _log_sum(logs: FloatArray) -> float:
 
 
 def _check_matrix(matrix: object) -> Matrix:
+    # A confusion matrix is scaled by its counts.
+    matrix = getattr(matrix, "counts", matrix)
     if sparse.issparse(matrix):
         csr = sparse.csr_array(matrix, dtype=np.float64, copy=False)
         if not csr.has_canonical_format:

@@ -68,7 +68,10 @@ class Scaling:
         Row and column indices of positive cells that must go to zero (``LIMIT_ONLY``); for a stack
         of shape (n_cells, 3), with the matrix first.
     blocking_rows, blocking_columns : ndarray of int
-        Rows whose targets together exceed what their only columns can hold (``INFEASIBLE``).
+        Rows whose targets together exceed what their only columns can hold (``INFEASIBLE``); for a
+        stack those of its first such matrix.
+    has_empty_lines : bool
+        Whether the blocking rows and columns are those without any entry.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class Scaling:
     vanishing: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
     blocking_rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     blocking_columns: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    has_empty_lines: bool = False
 
     def __post_init__(self) -> None:
         for array in (self.log_left, self.log_right, self.residuals):
@@ -166,10 +170,9 @@ class Scaling:
     def _explain_blocking(self) -> str:
         rows, columns = self.blocking_rows.tolist(), self.blocking_columns.tolist()
         text = ""
-        if rows and not columns:
-            text += f" Empty rows: {_some(rows)}."
-        elif columns and not rows:
-            text += f" Empty columns: {_some(columns)}."
+        if self.has_empty_lines:
+            text += f" Empty rows: {_some(rows)}." if rows else ""
+            text += f" Empty columns: {_some(columns)}." if columns else ""
         elif rows:
             text += (
                 f" Rows {_some(rows)} have entries only in columns {_some(columns)},"

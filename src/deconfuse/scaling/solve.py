@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from deconfuse._checks import is_whole_number
 from deconfuse.errors import InputError
 from deconfuse.scaling.ipf import ipf
 from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
@@ -106,8 +107,10 @@ def scale(
     if solver not in get_args(Solver):
         names = ", ".join(f'"{name}"' for name in get_args(Solver))
         raise InputError(f"`solver` must be one of {names}, got {solver!r}.")
-    if max_iterations is not None and max_iterations < 1:
-        raise InputError(f"`max_iterations` must be at least 1, got {max_iterations!r}.")
+    if max_iterations is not None and (not is_whole_number(max_iterations) or max_iterations < 1):
+        raise InputError(
+            f"`max_iterations` must be a whole number of at least 1, got {max_iterations!r}."
+        )
     problem = ScalingProblem.from_arguments(matrix, rows, columns, epsilon, tolerance)
     if len(problem.shape) == 3:
         solution = _scale_stack(problem, solver, max_iterations)
@@ -195,6 +198,7 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Sc
         np.column_stack([np.full(len(part.vanishing), k), part.vanishing])
         for k, part in enumerate(parts)
     ]
+    blocked = next((p for p in parts if p.status is ScalingStatus.INFEASIBLE), parts[0])
     return Scaling(
         problem,
         np.stack([part.log_left for part in parts]),
@@ -204,6 +208,9 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Sc
         tuple(part.status for part in parts),
         np.concatenate([part.residuals for part in parts]),
         vanishing=np.concatenate(vanishing),
+        blocking_rows=blocked.blocking_rows,
+        blocking_columns=blocked.blocking_columns,
+        has_empty_lines=blocked.has_empty_lines,
     )
 
 
@@ -291,6 +298,7 @@ def _infeasible(problem: ScalingProblem, support: Support, solver: Solver) -> Sc
         problem, log_left, log_right, 0, solver, (ScalingStatus.INFEASIBLE,),
         problem.residuals(log_left, log_right),
         blocking_rows=support.blocking_rows, blocking_columns=support.blocking_columns,
+        has_empty_lines=support.has_empty_lines,
     )  # fmt: skip
 
 

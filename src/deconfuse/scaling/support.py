@@ -35,12 +35,15 @@ class Support:
         Positive cells that are zero in every such table; empty means total support.
     blocking_rows, blocking_columns : ndarray of int
         Why it is not feasible: rows that have entries in these columns alone.
+    has_empty_lines : bool
+        Whether these are instead the rows and columns without any entry.
     """
 
     is_feasible: bool
     vanishing: IndexArray
     blocking_rows: IndexArray
     blocking_columns: IndexArray
+    has_empty_lines: bool = False
 
     @property
     def is_total(self) -> bool:
@@ -69,14 +72,12 @@ def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Suppo
     if not pattern.data.all():
         pattern = pattern.copy()
         pattern.eliminate_zeros()
-    nothing = np.empty(0, dtype=np.intp)
     empty_rows = np.flatnonzero(np.diff(pattern.indptr) == 0)
-    if empty_rows.size:
-        return Support(False, np.empty((0, 2), dtype=np.intp), empty_rows, nothing)
     filled = np.zeros(pattern.shape[1], dtype=bool)
     filled[pattern.indices] = True
-    if not filled.all():
-        return Support(False, np.empty((0, 2), dtype=np.intp), nothing, np.flatnonzero(~filled))
+    if empty_rows.size or not filled.all():
+        no_cells = np.empty((0, 2), dtype=np.intp)
+        return Support(False, no_cells, empty_rows, np.flatnonzero(~filled), has_empty_lines=True)
 
     is_uniform = pattern.shape[0] == pattern.shape[1] and np.ptp(rows) == np.ptp(columns) == 0
     entry_rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
