@@ -179,6 +179,24 @@ def test_more_than_a_thousand_classes(open_report: Open) -> None:
     use_everything(reader)
 
 
+def test_intervals_of_tiny_values_stay_inside_their_panel(open_report: Open) -> None:
+    counts = np.full((10, 10), 12)
+    np.fill_diagonal(counts, 9_000)
+    counts[0, 1] = 3
+    cm = dc.ConfusionMatrix.from_counts(counts)
+    beyond = (
+        "const right = (name) => root.querySelector(name).getBoundingClientRect().right;"
+        "return right('.dots') - right('.inspector');"
+    )
+    reader = open_report(cm, "#cell=0.1", size=(1400, 900))
+    assert "3.3×10⁻⁴\t1.1×10⁻⁴ to 9.7×10⁻⁴" in reader.page.locator(".dots tr").first.inner_text()
+    for width in (1400, 1100, 390):
+        reader.page.set_viewport_size({"width": width, "height": 900})
+        assert reader.ask(beyond) <= 0.5, width
+    reader.page.emulate_media(media="print")
+    assert reader.ask(beyond) <= 0.5
+
+
 def test_names_are_text_whatever_they_are(open_report: Open) -> None:
     cm = matrix(len(HOSTILE), 4_000, names=HOSTILE)
     reader = open_report(

@@ -28,7 +28,7 @@ export function short(value, digits = 3) {
   const sign = value < 0 ? "−" : "";
   const size = Math.abs(value);
   if (size === Infinity) return `${sign}∞`;
-  if (size >= 1e15 || size < 1e-4) {
+  if (size >= 1e15 || size < 1e-3) {
     let [mantissa, exponent] = size.toExponential(digits - 1).split("e");
     mantissa = mantissa.replace(/\.?0+$/, "");
     return `${sign}${mantissa}×10${superscript(Number(exponent))}`;
