@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 from importlib import import_module
@@ -98,12 +99,14 @@ def _table(rows: list[dict[str, Any]]) -> str:
             note = f"residual {row['residual']:.0e}"
         lines.append(
             f"| {row['case']} | {row['peer']} | {_time(row['seconds'])} "
-            f"| {row['ratio']:.3g} | {note} |"
+            f"| {'–' if math.isinf(row['ratio']) else format(row['ratio'], '.3g')} | {note} |"
         )
     return "\n".join(lines)
 
 
 def _time(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "–"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size or unit == "µs":
             return f"{seconds / size:.3g} {unit}"

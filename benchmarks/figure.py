@@ -37,7 +37,7 @@ def draw(path: Path, curves: dict[str, Rows], counting: Rows) -> None:
     axes[0, 0].legend(frameon=False, fontsize=8)
     _curves(axes[0, 1], by_accuracy, _error_rate, "residual")
     axes[0, 1].axhline(scaling.TOLERANCE, color="black", lw=0.8, ls=":")
-    axes[0, 1].set_title("... and the residual reached within 20,000 sweeps (asked for: 1e-10)")
+    axes[0, 1].set_title("Residual reached within 20,000 sweeps (dotted: asked for)")
     for cell in axes[0]:
         cell.set_xlabel("error rate of the classifier")
         cell.invert_xaxis()
