@@ -140,6 +140,19 @@ def test_names_cannot_leave_the_payload_or_the_text() -> None:
     assert json.loads(body[1])["labels"] == HOSTILE
 
 
+def test_the_headline_doubts_a_class_only_where_a_finding_does() -> None:
+    # The first class is no more than fairly known, which is not worth a finding.
+    quiet = dc.ConfusionMatrix.from_counts([[40, 3, 2], [3, 400, 20], [2, 20, 300]])
+    assert [item.grade for item in dc.diagnose(quiet).reliability] == ["fair", "good", "good"]
+    page = summarize(quiet, title="t")
+    assert page.findings == ()
+    assert page.headline == "No pair of classes stands out, and none is over- or under-predicted."
+    rare = dc.ConfusionMatrix.from_counts([[4, 1, 1], [1, 400, 20], [1, 20, 300]])
+    page = summarize(rare, title="t")
+    assert "“0” rests on 6 samples." in page.headline
+    assert any(found.kind == "careful" and 0 in found.classes for found in page.findings)
+
+
 def test_markdown_has_the_findings_and_the_counts() -> None:
     cm = matrix(len(HOSTILE), 4_000, names=HOSTILE)
     text = to_markdown(summarize(cm, title="a|b"))

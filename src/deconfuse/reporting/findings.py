@@ -19,6 +19,7 @@ from deconfuse.reporting.payload import ComparisonPayload, FindingPayload, encod
 from deconfuse.statistics.comparison import cell_p_values, compare
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.hierarchy import hierarchy
+from deconfuse.statistics.reliability import ClassReliability
 
 __all__ = ["Findings", "comparison_part", "findings_of", "headline_of"]
 
@@ -86,7 +87,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
         first, second = (_quoted(label) for label in kinds["look_alike"].classes)
         sentences.append(f"{first} and {second} look alike.")
     sentences += _bias_sentences(diagnosis)[: 3 - len(sentences)]
-    thin = [item for item in diagnosis.reliability if item.grade != "good" and item.samples > 0]
+    thin = _doubted(diagnosis)
     if thin and len(sentences) < 3:
         least = min(thin, key=lambda item: item.samples)
         noun = "sample" if least.samples == 1 else "samples"
@@ -94,6 +95,20 @@ def headline_of(diagnosis: Diagnosis) -> str:
     if not sentences:
         return "No pair of classes stands out, and none is over- or under-predicted."
     return " ".join(sentences)
+
+
+def _doubted(diagnosis: Diagnosis) -> list[ClassReliability]:
+    """Return the classes that rest on little, as far as a finding says so too.
+
+    A finding that names no class speaks of the rare ones together.
+    """
+    doubts = [found.classes for found in diagnosis.findings if found.kind == "careful"]
+    named = {label for classes in doubts for label in classes}
+    return [
+        item
+        for item in diagnosis.reliability
+        if item.grade != "good" and item.samples > 0 and (item.label in named or () in doubts)
+    ]
 
 
 def _bias_sentences(diagnosis: Diagnosis) -> list[str]:
