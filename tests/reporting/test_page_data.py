@@ -13,6 +13,7 @@ import pytest
 
 import deconfuse as dc
 from deconfuse.reporting.bundle import bundle
+from deconfuse.reporting.models import MAX_SHOWN
 from deconfuse.reporting.payload import to_json
 from deconfuse.reporting.summary import summarize
 from tests.reporting.browser import Reader, chromium
@@ -167,6 +168,9 @@ def test_more_than_a_thousand_classes(open_report: Open) -> None:
     opened, masses = reader.ask(BLOCKS)
     assert masses[opened] == pytest.approx(max(masses))
     assert masses[0] < 0.9 * max(masses)
+    reader.ask("root.host.explorer.focusOn({ kind: 'cell', i: 0, j: 1 });")
+    assert f"Intervals are not computed above {MAX_SHOWN:,} classes." in reader.text(".inspector")
+    assert "95 %" not in reader.text(".inspector")
     # A long name, so that no other begins with it.
     hidden = str(next(name for name in names[1000:] if name not in labels))
     reader.page.fill("input[type=search]", hidden)

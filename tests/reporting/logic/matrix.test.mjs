@@ -4,7 +4,7 @@ import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
 
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf, pValueOf } = await import(`${ASSETS}/panes.js`);
-const { partsOf, trustOf, trustSentence, waterfallOf, companyOf, biasOf } = await import(`${ASSETS}/explain.js`);
+const { partsOf, trustOf, trustSentence, valueWords, waterfallOf, companyOf, biasOf } = await import(`${ASSETS}/explain.js`);
 
 //          predicted
 //          c0  c1  c2
@@ -126,4 +126,11 @@ test("bias is what the diagnosis says, in words", () => {
   const [model] = readStudy(payload).models;
   assert.deepEqual([biasOf(model, 0).word, biasOf(model, 0).ratio], ["over-predicted", 2.5]);
   assert.equal(biasOf(model, 2).word, "not in the data");
+});
+
+test("a page without intervals promises none and says why", () => {
+  const model = readStudy(payloadOf([[9, 1], [2, 8]])).models[0];
+  assert.equal(model.intervals, null);
+  assert.deepEqual(valueWords(model), { title: "Value", note: "Intervals are not computed above 1,000 classes." });
+  assert.deepEqual(valueWords({ intervals: {} }), { title: "Value and 95 % interval", note: "" });
 });

@@ -7,14 +7,15 @@ import { count, short, tickText, times } from "./format.js";
 /**
  * Values with their intervals as dots on one axis, one row a normalization.
  * @param {{name: string, value: number, interval: [number, number]|null, note: string, strong: boolean}[]} rows
+ * @param {string} title
  */
-export function dotChart(rows) {
+export function dotChart(rows, title) {
   const width = 92;
   const reach = Math.max(...rows.map((row) => Math.max(row.value || 0, row.interval?.[1] ?? 0)), 1e-12);
   const x = (/** @type {number} */ value) => 5 + (width - 10) * Math.min(1, value / reach);
   return h(
     "table", { class: "dots" },
-    h("caption", { class: "hidden" }, "value and 95 % interval of each normalization"),
+    h("caption", { class: "hidden" }, `${title} of each normalization`),
     h("tbody", {}, ...rows.map((row) => {
       const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
       bar.append(s("line", { x1: 5, x2: width - 5, y1: 8, y2: 8, class: "rule" }));

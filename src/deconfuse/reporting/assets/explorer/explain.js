@@ -51,6 +51,15 @@ export function trustSentence(trust, facts, names, number) {
 }
 
 /**
+ * What stands over and under the values of a cell: a page of very many classes has no intervals.
+ * @param {any} model
+ */
+export function valueWords(model) {
+  if (model.intervals) return { title: "Value and 95 % interval", note: "" };
+  return { title: "Value", note: "Intervals are not computed above 1,000 classes." };
+}
+
+/**
  * Split of an observed count: even share × similarity × labels × predictions, exactly.
  * @param {any} model @param {number} i @param {number} j classes
  * @returns {{base: number, similarity: number, label: number, prediction: number, observed: number}|null}

@@ -2,7 +2,7 @@
 
 import { dotChart, ideaPicture, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
-import { biasOf, companyOf, partsOf, trustOf, trustSentence, waterfallOf } from "./explain.js";
+import { biasOf, companyOf, partsOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
 import { count, isolate, percent, plural, short, signed, times } from "./format.js";
 import { METHODS } from "./model.js";
 import { pValueOf } from "./panes.js";
@@ -87,6 +87,7 @@ function cellContent(context, i, j) {
     return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
         state.method };
   }).filter(() => single);
+  const words = valueWords(model);
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
   const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] :
@@ -101,8 +102,9 @@ function cellContent(context, i, j) {
       h("span", { class: "soft" }, ` of ${count(labels)} true, ${count(predictions)} predicted`)),
     warning && h("p", { class: "warning" }, warning),
     members(units[i], study), i !== j && members(units[j], study),
-    rows.length > 0 && h("h3", {}, "Value and 95 % interval"),
-    rows.length > 0 && dotChart(rows),
+    rows.length > 0 && h("h3", {}, words.title),
+    rows.length > 0 && dotChart(rows, words.title),
+    rows.length > 0 && words.note && h("p", { class: "soft" }, words.note),
     ...differenceLines(context, i, j),
     single && ["row", "col", "all", "bi"].includes(state.method) && h("p", { class: "soft" },
       `Each of these samples weighs ${short(model.weight(state.method, i, j))} in ${state.method}.`),
