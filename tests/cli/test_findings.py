@@ -104,8 +104,8 @@ def test_report_with_embeddings_shows_the_geometry(run, predictions, hostile, tm
     assert '"geometry":{' in (tmp_path / "report.html").read_text()
     for args, message in [
         ((predictions, "--embeddings", "short.npy"), "one row per row of FILE, got (599, 5) for"),
-        ((predictions, "--embeddings", "bad.npy"), "must be an array saved by numpy (.npy)"),
-        ((predictions, "--embeddings", "none.npy"), "must be an array saved by numpy (.npy)"),
+        ((predictions, "--embeddings", "bad.npy"), "must be an array of numbers saved by numpy"),
+        ((predictions, "--embeddings", "none.npy"), "must be an array of numbers saved by numpy"),
         ((hostile, "--embeddings", "latent.npy"), "needs the predictions of each row"),
     ]:
         ran = run("report", *args)

@@ -219,7 +219,7 @@ def test_bad_input() -> None:
     n = normalize([[5, 1], [1, 5]], "bi")
     with pytest.raises(InputError, match="`level` must be above 0 and below 1, got 95"):
         n.confidence_interval(95)
-    with pytest.raises(InputError, match="`n_resamples` must be at least 1"):
+    with pytest.raises(InputError, match="`n_resamples` must be a whole number of at least 1"):
         n.bootstrap(0)
     limit = normalize([[5, 1], [0, 5]], "bi", epsilon=0.0, throw=False)
     with pytest.raises(InputError, match="converged, got status LIMIT_ONLY"):

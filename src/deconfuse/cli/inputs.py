@@ -97,8 +97,8 @@ def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[A
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(
-            f"`--embeddings` must be an array saved by numpy (.npy), and {str(path)!r} is not:"
-            f" {error}"
+            f"`--embeddings` must be an array of numbers saved by numpy, and {str(path)!r} is not.",
+            hint="write it with `numpy.save`.",
         ) from error
     if not isinstance(array, np.ndarray) or array.ndim != 2 or len(array) != len(samples.y_true):
         shape = getattr(array, "shape", "several arrays")

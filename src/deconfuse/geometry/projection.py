@@ -66,9 +66,11 @@ class Moments:
     @classmethod
     def of(cls, block: FloatArray) -> Moments:
         """Return the moments of one block of points."""
-        mean = block.mean(axis=0)
-        centred = block - mean
-        return cls(block.shape[0], mean, centred.T @ centred)
+        # What overflows here is infinite, and refused as such by whoever looks at the result.
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = block.mean(axis=0)
+            centred = block - mean
+            return cls(block.shape[0], mean, centred.T @ centred)
 
     @classmethod
     def total(cls, parts: Iterable[Moments]) -> Moments | None:

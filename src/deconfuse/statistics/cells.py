@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse._checks import is_finite_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -94,7 +95,7 @@ def check_epsilon(epsilon: float | None, n_classes: int) -> float:
 
 def check_level(level: float) -> float:
     """Return the level of an interval, a share between 0 and 1."""
-    if not 0 < level < 1:
+    if not is_finite_number(level) or not 0 < level < 1:
         raise InputError(
             f"`level` must be above 0 and below 1, got {level!r}.", hint="95 % is 0.95."
         )

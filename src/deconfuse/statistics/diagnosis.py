@@ -105,7 +105,7 @@ class Diagnosis:
         under = kinds.count("under_predicted")
         return (
             f"{_count(self.source.n_classes, 'class', 'classes')},"
-            f" {self.source.total:,.12g} samples:"
+            f" {_total(self.source.total)}:"
             f" {_count(alike, 'pair that looks', 'pairs that look')} alike,"
             f" {_count(over, 'class', 'classes')} over- and {under:,} under-predicted."
         )
@@ -252,6 +252,12 @@ def _typical(cm: ConfusionMatrix, table: PairTable, epsilon: float) -> float:
         return float(epsilon / max(hits + epsilon, epsilon + sample_unit(cm)))
     position = max(int(n_pairs / 2) - never, 0)
     return float(np.exp(np.sort(table.log_similarity)[position]))
+
+
+def _total(total: float) -> str:
+    if float(total).is_integer():
+        return f"{total:,.0f} samples"
+    return f"samples weighing {total:,.4g}"
 
 
 def _count(number: int, one: str, many: str) -> str:

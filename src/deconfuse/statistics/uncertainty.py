@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from deconfuse._checks import is_whole_number
 from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.scaling import ScalingStatus, scale
 from deconfuse.scaling.problem import refuse_if_too_large
@@ -183,8 +184,10 @@ def bootstrap(
     array([[0.03, 0.03],
            [0.04, 0.04]])
     """
-    if n_resamples < 1:
-        raise InputError(f"`n_resamples` must be at least 1, got {n_resamples!r}.")
+    if not is_whole_number(n_resamples) or n_resamples < 1:
+        raise InputError(
+            f"`n_resamples` must be a whole number of at least 1, got {n_resamples!r}."
+        )
     generator = np.random.default_rng(rng)
     shape = (n_resamples, normalized.n_classes, normalized.n_classes)
     refuse_if_too_large(shape, "The resamples together")
