@@ -80,11 +80,6 @@ def normalize(
     cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
     kind = _check_method(method)
     added = _check_epsilon(epsilon, kind, cm.n_classes)
-    if cm.total == 0:
-        raise InputError(
-            "The matrix must have a positive cell to be normalized, but all are zero.",
-            hint="count some predictions first.",
-        )
     if kind == "bi":
         return _normalize_bi(cm, added, throw)
     left, right = np.ones(cm.n_classes), np.ones(cm.n_classes)
@@ -95,7 +90,13 @@ def normalize(
             cm.prediction_counts + added * cm.n_classes, cm.labels, "column", "prediction"
         )
     else:
-        left = np.full(cm.n_classes, 1.0 / (float(cm.total) + added * cm.n_classes**2))
+        total = float(cm.total) + added * cm.n_classes**2
+        if total == 0.0:
+            raise InputError(
+                "The matrix must have a positive cell to be normalized, but all are zero.",
+                hint="count some predictions first, or give an `epsilon`.",
+            )
+        left = np.full(cm.n_classes, 1.0 / total)
     return Normalized(cm, kind, left, right, added, None)
 
 

@@ -60,6 +60,8 @@ def test_what_is_there_is_not_run_again(blobs: Dataset, tmp_path: Path) -> None:
     assert [r.to_json() for r in first] == [r.to_json() for r in again[:2]]
 
 
+# Filters of warnings are shared by threads, so one run can undo those of another.
+@pytest.mark.filterwarnings("ignore::deconfuse.errors.GeometryWarning")
 def test_an_executor_gives_the_same(blobs: Dataset) -> None:
     alone = run_protocol(nearest_mean, blobs, alphas=[0.3], seeds=range(4))
     with ThreadPoolExecutor(3) as pool:

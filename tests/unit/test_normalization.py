@@ -130,9 +130,9 @@ def test_bad_options_are_refused(options: dict[str, object], words: str) -> None
 
 
 def test_a_matrix_of_zeros_cannot_be_normalized() -> None:
-    for method in ("row", "col", "all", "bi"):
+    for method in ("all", "bi"):
         with pytest.raises(dc.InputError, match="positive cell"):
-            dc.normalize(np.zeros((3, 3)), method)
+            dc.normalize(np.zeros((3, 3)), method, epsilon=0.0)
 
 
 def test_top_needs_a_positive_number() -> None:
