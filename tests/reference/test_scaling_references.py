@@ -74,7 +74,8 @@ def test_standard_normalizations_are_those_of_scikit_learn() -> None:
 def test_congaltons_normalized_error_matrix() -> None:
     """Congalton 1991, "A review of assessing the accuracy of classifications", by Margfit.
 
-    Deciduous, conifer, agriculture, shrub. Half a sample in each cell gives the printed values to
+    Deciduous, conifer, agriculture, shrub. The counts are as printed; the normalized values are
+    quoted from memory of the paper, not from its page. Half a sample in each cell gives them to
     four units of their last digit.
     """
     counts = [[65, 4, 22, 24], [6, 81, 5, 8], [0, 11, 85, 19], [4, 7, 3, 90]]
@@ -91,9 +92,9 @@ def test_congaltons_normalized_error_matrix() -> None:
 def test_the_census_table_of_bishop_fienberg_and_holland() -> None:
     """Marital status by age, last year's table raked to this year's margins.
 
-    Bishop, Fienberg and Holland 1975, *Discrete Multivariate Analysis*, chapter 3; the adjusted
-    table as SAS/IML prints it (User's Guide, "Iterative Proportional Fitting"). The method is that
-    of Deming and Stephan 1940.
+    Bishop, Fienberg and Holland 1975, *Discrete Multivariate Analysis*; table and margins as in the
+    example "Iterative Proportional Fitting" of the SAS/IML User's Guide. Its adjusted table is
+    quoted from memory, not from the page. The method is that of Deming and Stephan 1940.
     """
     table = [
         [1306, 83, 0], [619, 765, 3], [263, 1194, 9], [173, 1372, 28],
