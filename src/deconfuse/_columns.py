@@ -252,7 +252,8 @@ def _whole(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
             f"`{name}` must hold class labels, got the fraction {values[broken][0]}.",
             hint=f"{_SCORES_HINT[:-1]} or, for two classes, `scores > 0.5`.",
         )
-    if np.abs(values).max(initial=0) > 2**53:
+    # As a Python float: the bound itself is beyond the range of float16.
+    if float(np.abs(values).max(initial=0)) > 2.0**53:
         raise _too_large(name, values[np.abs(values).argmax()])
     return values.astype(np.int64)
 

@@ -182,6 +182,12 @@ class ConfusionMatrix:
         >>> ConfusionMatrix.from_counts([[5, 1], [0, 4]], labels=["cat", "dog"]).total
         10
         """
+        if hasattr(counts, "normalize") or hasattr(counts, "source"):
+            raise InputError(
+                f"`counts` must be a matrix of numbers, got a {type(counts).__name__}.",
+                hint="use a ConfusionMatrix as it is (`reorder` changes its classes); a Normalized"
+                " has its counts in `.source` and its values in `.matrix`.",
+            )
         matrix, names = named_counts(counts, labels)
         return cls(matrix, names, variances)
 

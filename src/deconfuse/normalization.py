@@ -80,6 +80,12 @@ def normalize(
     cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
     kind = _check_method(method)
     added = _check_epsilon(epsilon, kind, cm.n_classes)
+    if kind in ("bi", "all") and cm.total == 0 and not epsilon:
+        # An epsilon that nobody asked for would be all there is to see.
+        raise InputError(
+            "The matrix must have a positive cell to be normalized, but all are zero.",
+            hint="count some predictions first, or give an `epsilon`.",
+        )
     if kind == "bi":
         return _normalize_bi(cm, added, throw)
     left, right = np.ones(cm.n_classes), np.ones(cm.n_classes)
@@ -91,12 +97,7 @@ def normalize(
         )
     else:
         total = float(cm.total) + added * cm.n_classes**2
-        if total == 0.0:
-            raise InputError(
-                "The matrix must have a positive cell to be normalized, but all are zero.",
-                hint="count some predictions first, or give an `epsilon`.",
-            )
-        left = np.full(cm.n_classes, 1.0 / total)
+        left = np.full(cm.n_classes, 1.0 / _large_enough(np.array([total]))[0])
     return Normalized(cm, kind, left, right, added, None)
 
 
@@ -180,20 +181,20 @@ class Normalized:
 
     def cell(self, true: Any, pred: Any) -> Cell:
         """Return one cell by the names of its classes."""
-        i, j = (int(k) for k in self.source.index_of([true, pred]))
+        i, j = self._index_of(true, "true"), self._index_of(pred, "pred")
         count = float(self.source.counts[i, j])
         value = self._values(np.array([i]), np.array([j]), np.array([count]))[0]
         return Cell(self.labels[i], self.labels[j], float(value), count)
 
     def row(self, true: Any) -> FloatArray:
         """Return the cells of one true class, over all predicted classes."""
-        i = int(self.source.index_of([true])[0])
+        i = self._index_of(true, "true")
         counts = _line(self.source.counts[[i], :])
         return self._values(np.full(self.n_classes, i), np.arange(self.n_classes), counts)
 
     def column(self, pred: Any) -> FloatArray:
         """Return the cells of one predicted class, over all true classes."""
-        j = int(self.source.index_of([pred])[0])
+        j = self._index_of(pred, "pred")
         counts = _line(self.source.counts[:, [j]])
         return self._values(np.arange(self.n_classes), np.full(self.n_classes, j), counts)
 
@@ -288,6 +289,9 @@ class Normalized:
         dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
         index = pd.Index(self.labels, name="true")
         return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
+
+    def _index_of(self, label: Any, name: str) -> int:
+        return int(positions_of([label], self.labels, name=name)[0])
 
     def _values(self, rows: Any, columns: Any, counts: FloatArray) -> FloatArray:
         if self.scaling is None:
@@ -396,10 +400,20 @@ def _inverse(sums: FloatArray, labels: Iterable[Label], side: str, what: str) ->
             UndefinedCellsWarning,
             stacklevel=4,
         )
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / sums
+    inverse = 1.0 / _large_enough(np.where(empty, 1.0, sums))
     inverse[empty] = np.nan
     return np.asarray(inverse)
+
+
+def _large_enough(sums: FloatArray) -> FloatArray:
+    """Return the sums, or refuse those whose inverse is infinite."""
+    smallest = 1.0 / np.finfo(np.float64).max
+    if sums.min() <= smallest:
+        raise InputError(
+            f"Totals to divide by must be above {smallest:.3g}, got {sums.min():.3g}.",
+            hint="multiply all weights by one large number; normalization does not see it.",
+        )
+    return sums
 
 
 def _line(part: Any) -> FloatArray:

@@ -228,7 +228,7 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="at most 4,096 classes, got 5,000"):
         many.normalize("bi").standard_errors()
     with pytest.raises(InputError, match="must have samples to be resampled"):
-        normalize(np.zeros((2, 2)), "bi").bootstrap(5)
+        normalize(np.zeros((2, 2)), "bi", epsilon=0.5).bootstrap(5)
 
 
 def _classifier(n_classes: int, accuracy: float, skewed: bool, rng: np.random.Generator) -> Floats:

@@ -240,3 +240,8 @@ def test_merging_classes_does_not_take_true_for_1() -> None:
 )
 def test_reordering(order: Any, message: str, hint: str | None) -> None:
     refused(message, hint, lambda: small().reorder(order))
+
+
+def test_counts_that_are_a_matrix_already() -> None:
+    refused("got a ConfusionMatrix", "as it is", lambda: ConfusionMatrix.from_counts(small()))
+    refused("got a Normalized", ".source", lambda: ConfusionMatrix.from_counts(small().normalize()))

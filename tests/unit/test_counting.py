@@ -325,3 +325,9 @@ def test_index_of_works_over_many_pieces_and_wide_ranges() -> None:
     # New words turn up in later pieces.
     codes = np.sort(codes)
     np.testing.assert_array_equal(words.index_of(np.array(["d", "c", "b", "a"])[codes]), codes)
+
+
+def test_half_precision_labels_are_counted() -> None:
+    half = np.array([1, 2, 2048], dtype=np.float16)
+    cm = ConfusionMatrix.from_predictions(half, half)
+    assert cm.labels == (1, 2, 2048)

@@ -150,6 +150,30 @@ def test_repr_says_the_essentials() -> None:
     assert "converged" in repr(pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi"))
 
 
+@pytest.mark.parametrize("method", ["bi", "all"])
+def test_an_all_zero_matrix_is_refused_unless_an_epsilon_is_given(method: str) -> None:
+    empty = pets([[0] * 3] * 3)
+    for epsilon in (None, 0.0):
+        with pytest.raises(dc.InputError, match="must have a positive cell to be normalized"):
+            empty.normalize(method, epsilon=epsilon, throw=False)
+    n = empty.normalize(method, epsilon=0.5)
+    np.testing.assert_allclose(n.matrix, n.matrix[0, 0])
+
+
+@pytest.mark.parametrize("method", ["row", "col", "all"])
+def test_totals_whose_inverse_overflows_are_refused(method: str) -> None:
+    with pytest.raises(dc.InputError, match=r"must be above 5.56e-309, got .*e-310"):
+        dc.normalize([[1e-310, 1e-310], [1e-310, 1e-310]], method)
+
+
+def test_a_class_that_is_not_there_is_named_with_its_side() -> None:
+    n = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi")
+    with pytest.raises(dc.InputError, match="Values of `true` must be classes.*got 'owl'"):
+        n.cell("owl", "cat")
+    with pytest.raises(dc.InputError, match="Values of `pred` must be classes.*got 'owl'"):
+        n.column("owl")
+
+
 class TestAgreement:
     def test_data_frames_are_matched_by_name(self) -> None:
         cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])

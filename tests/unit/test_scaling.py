@@ -196,6 +196,41 @@ def test_a_stack_reports_each_matrix() -> None:
     np.testing.assert_allclose(s.matrix[0], np.eye(2))
 
 
+@pytest.mark.parametrize("solver", ["auto", "newton", "ipf", "ras"])
+def test_matrices_of_a_stack_may_have_margins_of_their_own(solver: str) -> None:
+    rng = np.random.default_rng(3)
+    stack = rng.uniform(0.1, 1.0, (6, 4, 3))
+    rows = rng.uniform(0.5, 2.0, (6, 4))
+    columns = rng.dirichlet(np.ones(3), 6) * rows.sum(axis=1, keepdims=True)
+    s = dc.scale(stack, rows, columns, solver=solver)
+    for k in range(6):
+        alone = dc.scale(stack[k], rows[k], columns[k], solver=solver)
+        np.testing.assert_allclose(s.matrix[k], alone.matrix, atol=1e-9)
+    shared = dc.scale(stack, rows, solver=solver)
+    np.testing.assert_allclose(shared.matrix.sum(axis=1), np.tile(rows.sum(axis=1)[:, None] / 3, 3))
+    # A margin that all share is repeated beside one that differs.
+    mixed = dc.scale(stack, rows / rows.sum(axis=1, keepdims=True), [0.2, 0.3, 0.5], solver=solver)
+    np.testing.assert_allclose(mixed.matrix.sum(axis=1), np.tile([0.2, 0.3, 0.5], (6, 1)))
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "ipf", "ras"])
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_iterations_never_exceed_their_limit(solver: str, most: int) -> None:
+    matrix = classifier(10, 0.999, 10_000) + 1e-3
+    for subject in (matrix, np.stack([matrix, matrix.T])):
+        s = dc.scale(subject, solver=solver, max_iterations=most, throw=False)
+        assert s.iterations == most
+        assert s.status is ScalingStatus.MAX_ITERATIONS
+
+
+@pytest.mark.parametrize("solver", ["ipf", "ras"])
+def test_a_limit_that_will_be_refused_is_not_crawled_to(solver: str) -> None:
+    with pytest.raises(dc.NotScalableError, match="only in the limit") as caught:
+        dc.scale([[5.0, 1.0], [0.0, 5.0]], solver=solver)
+    np.testing.assert_allclose(caught.value.solution.matrix, np.eye(2))
+    assert caught.value.solution.iterations < 100
+
+
 def test_auto_says_what_it_picked() -> None:
     assert dc.scale(np.ones((4, 4)) + np.eye(4)).solver == "ras"
     assert dc.scale(classifier(10, 0.99, 10_000), epsilon=1e-3).solver == "newton"
@@ -224,6 +259,22 @@ BAD_INPUT = {
     "one axis": (([1.0, 2.0],), {}, r"two axes.*got shape \(2,\)"),
     "no cells": ((np.empty((0, 0)),), {}, "at least one row"),
     "all zero": ((np.zeros((2, 2)),), {}, "must have a positive cell"),
+    "one of a stack all zero": ((np.stack([GOOD, np.zeros((2, 2))]),), {}, "zero in 1 of 2, at 1"),
+    "margins of a stack": (
+        (np.stack([GOOD, GOOD]), np.ones((3, 2))),
+        {},
+        r"or 2 rows of them.*got shape \(3, 2\)",
+    ),
+    "margins of a stack not positive": (
+        (np.stack([GOOD, GOOD]), [[1.0, 1.0], [1.0, 0.0]]),
+        {},
+        r"got 0 at index \(1, 1\)",
+    ),
+    "totals of a stack differ": (
+        (np.stack([GOOD, GOOD]), [[1.0, 1.0], [1.0, 2.0]], [1.0, 1.0]),
+        {},
+        "matrix 1 of the stack",
+    ),
     "margin not positive": ((GOOD, [1.0, 0.0], [0.5, 0.5]), {}, "`rows` must be positive.*index 1"),
     "margin nan": ((GOOD, [1.0, np.nan], None), {}, "`rows` must be positive and finite"),
     "margin length": ((GOOD, [1.0, 1.0, 1.0], None), {}, r"each of the 2 rows, got shape \(3,\)"),

@@ -131,9 +131,9 @@ def _ratio(value: float, count: float) -> str:
 
 
 def _top_table(cm: ConfusionMatrix, n: Normalized | None = None) -> str:
-    n = n or cm.normalize("bi", throw=False)
     if cm.total == 0:
         return "<p>No samples yet.</p>"
+    n = n or cm.normalize("bi", throw=False)
     rows = "".join(
         f'<tr><td style="{_CELL}">{escape(str(cell.true))}</td>'
         f'<td style="{_CELL}">{escape(str(cell.pred))}</td>'

@@ -35,10 +35,13 @@ def ipf(
             row_step = u / q.row_sums()
             q.multiply_rows(row_step)
             log_left += np.log(row_step)
+            steps += 1
+            if steps >= max_steps:
+                return log_left, log_right, steps
             column_step = v / q.column_sums()
             q.multiply_columns(column_step)
             log_right += np.log(column_step)
-            steps += 2
+            steps += 1
             gap = np.abs(q.row_sums() - u).sum(axis=-1)
             gap = gap + np.abs(q.column_sums() - v).sum(axis=-1)
             if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):

@@ -35,7 +35,7 @@ def newton_direct(
     matrix : ndarray of shape (n_matrices, n_rows, n_columns)
         Scaled so far, and written to.
     rows, columns : ndarray
-        Target margins.
+        Target margins, shared by all matrices or one row a matrix.
     tolerance : float
         Largest L1 gap of the row sums.
     max_steps : int
@@ -66,6 +66,8 @@ def newton_direct(
             members, active = members[going], active[going]
             gradient, gap = gradient[going], gap[going]
             best_gap, since_best = best_gap[going], since_best[going]
+            if rows.ndim == 2:
+                rows, columns = rows[going], columns[going]
         since_best = np.where(gap < 0.5 * best_gap, 0, since_best + 1)
         best_gap = np.minimum(gap, best_gap)
         if (since_best > 4 * _STALL_STEPS).any():
@@ -95,12 +97,12 @@ def _step_length(
     slope = (gradient * direction).sum(axis=-1)
     spread = np.ptp(direction, axis=-1)
     length = np.minimum(1.0, _LONGEST_STEP / np.maximum(spread, 1e-300))
-    linear = direction @ rows
+    linear = (direction * rows).sum(axis=-1)
     # f is a sum of about this size, so smaller changes drown in rounding and prove nothing.
-    noise = 1e-13 * rows.sum()
+    noise = 1e-13 * rows.sum(axis=-1)
     for _ in range(60):
         moved = np.exp(length[:, None] * direction)[:, None, :] @ matrix
-        growth = np.log(moved[:, 0, :] / columns) @ columns - length * linear
+        growth = (np.log(moved[:, 0, :] / columns) * columns).sum(axis=-1) - length * linear
         too_long = ~(growth <= _SUFFICIENT_DECREASE * length * slope + noise)
         if not too_long.any():
             break
@@ -112,7 +114,7 @@ def _newton_direction(
     matrix: FloatArray, gradient: FloatArray, columns: FloatArray, is_stalled: bool
 ) -> FloatArray:
     """Solve the Laplacian system for the Newton direction, which sums to zero."""
-    roots = matrix / np.sqrt(columns)
+    roots = matrix / np.sqrt(columns)[..., None, :]
     links = roots @ roots.swapaxes(-1, -2)
     size = links.shape[-1]
     diagonal = np.arange(size)

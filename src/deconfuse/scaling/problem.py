@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -37,7 +37,7 @@ class ScalingProblem:
     epsilon : float
         Added to every cell; never written into a sparse matrix.
     rows, columns : ndarray
-        Target margins, of equal total.
+        Target margins, of equal total; for a stack with targets of their own, one row a matrix.
     tolerance : float
         Largest residual accepted, at least what rounding allows.
     """
@@ -86,6 +86,15 @@ class ScalingProblem:
             stored = self.positive if is_dense else np.asarray(self.matrix.data)
             low = float(np.min(stored, where=stored > 0, initial=high))
         return bool(high > 1e100 or low < 1e-100)
+
+    def members(self) -> Iterator[ScalingProblem]:
+        """Yield the question of each matrix of a stack."""
+        assert isinstance(self.matrix, np.ndarray)
+        count = self.shape[0]
+        rows = np.broadcast_to(self.rows, (count, self.shape[1]))
+        columns = np.broadcast_to(self.columns, (count, self.shape[2]))
+        for matrix, u, v in zip(self.matrix, rows, columns, strict=True):
+            yield ScalingProblem(matrix, self.epsilon, u, v, self.tolerance)
 
     def transposed(self) -> ScalingProblem:
         """Return the same question with rows and columns swapped."""
@@ -159,22 +168,10 @@ class ScalingProblem:
             raise InputError(message, hint="use 0.0 to add nothing, or leave it out.")
         if not is_finite_number(tolerance) or tolerance <= 0:
             raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
-        if epsilon == 0.0 and _is_all_zero(checked):
-            message = "The matrix must have a positive cell, but all its cells are zero."
-            raise InputError(message, hint="count some predictions first, or give an `epsilon`.")
-        n_rows, n_columns = checked.shape[-2:]
-        row_targets = _check_margin(rows, n_rows, 1.0, "rows")
-        column_targets = _check_margin(
-            columns, n_columns, float(row_targets.sum()) / n_columns, "columns"
-        )
-        if rows is None and columns is not None:
-            # Only one margin was given: the other is uniform and has the same total.
-            row_targets = np.full(n_rows, column_targets.sum() / n_rows)
-        _check_equal_totals(row_targets, column_targets)
-        total = float(row_targets.sum())
-        # Totals that differ by rounding could not both be met to the tolerance.
-        column_targets = column_targets * (total / float(column_targets.sum()))
-        floor = _ROUNDING_UNITS * np.finfo(np.float64).eps * total
+        if epsilon == 0.0:
+            _refuse_all_zero(checked)
+        row_targets, column_targets = _check_margins(rows, columns, checked.shape)
+        floor = _ROUNDING_UNITS * np.finfo(np.float64).eps * float(row_targets.sum(axis=-1).max())
         return cls(checked, float(epsilon), row_targets, column_targets, max(tolerance, floor))
 
 
@@ -256,41 +253,84 @@ def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
         raise InputError(message)
 
 
-def _is_all_zero(matrix: Matrix) -> bool:
+def _refuse_all_zero(matrix: Matrix) -> None:
     if isinstance(matrix, np.ndarray):
-        return bool((matrix.max(axis=(-2, -1)) == 0.0).any())
-    return not matrix.data.any()
+        empty = np.flatnonzero(np.atleast_1d(matrix.max(axis=(-2, -1)) == 0.0)).tolist()
+    else:
+        empty = [] if matrix.data.any() else [0]
+    if empty:
+        message = "The matrix must have a positive cell, but all its cells are zero."
+        if len(matrix.shape) == 3:
+            shown = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
+            message = (
+                "Every matrix of the stack must have a positive cell, but all cells are zero in"
+                f" {len(empty)} of {matrix.shape[0]}, at {shown}."
+            )
+        raise InputError(message, hint="count some predictions first, or give an `epsilon`.")
 
 
-def _check_margin(given: ArrayLike | None, size: int, default: float, name: str) -> FloatArray:
-    if given is None:
-        return np.full(size, default)
+def _check_margins(
+    rows: ArrayLike | None, columns: ArrayLike | None, shape: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Return targets of equal total; where one is not given it is uniform."""
+    n_rows, n_columns = shape[-2:]
+    row_targets = None if rows is None else _check_margin(rows, "rows", n_rows, shape[:-2])
+    column_targets = (
+        None if columns is None else _check_margin(columns, "columns", n_columns, shape[:-2])
+    )
+    if row_targets is None and column_targets is None:
+        row_targets = np.ones(n_rows)
+    if row_targets is None:
+        assert column_targets is not None
+        row_targets = _uniform(column_targets, n_rows)
+    elif column_targets is None:
+        column_targets = _uniform(row_targets, n_columns)
+    assert column_targets is not None
+    if row_targets.ndim != column_targets.ndim:
+        row_targets = np.broadcast_to(row_targets, (*shape[:-2], n_rows))
+        column_targets = np.broadcast_to(column_targets, (*shape[:-2], n_columns))
+    _check_equal_totals(row_targets, column_targets)
+    # Totals that differ by rounding could not both be met to the tolerance.
+    share = row_targets.sum(axis=-1, keepdims=True) / column_targets.sum(axis=-1, keepdims=True)
+    return row_targets, column_targets * share
+
+
+def _uniform(other: FloatArray, size: int) -> FloatArray:
+    """Return uniform targets with the totals of the other side."""
+    return np.repeat(other.sum(axis=-1, keepdims=True) / size, size, axis=-1)
+
+
+def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
     try:
         target = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"`{name}` must be numbers, got {type(given).__name__}.") from error
-    if target.shape != (size,):
+    if target.shape not in ((size,), (*stack, size)):
+        each = f", or {stack[0]} rows of them, one a matrix" if stack else ""
         raise InputError(
-            f"`{name}` must have one target for each of the {size} {name}, "
+            f"`{name}` must have one target for each of the {size} {name}{each}, "
             f"got shape {target.shape}."
         )
     bad = ~(np.isfinite(target) & (target > 0))
     if bad.any():
-        place = int(np.flatnonzero(bad)[0])
+        place = tuple(np.argwhere(bad)[0].tolist())
         message = (
-            f"`{name}` must be positive and finite, got {target[place]:g} at index {place}"
-            f" ({int(bad.sum())} such targets in all)."
+            f"`{name}` must be positive and finite, got {target[place]:g} at index "
+            f"{place[0] if len(place) == 1 else place} ({int(bad.sum())} such targets in all)."
         )
         raise InputError(message, hint=f"leave out the {name} that should be empty.")
     return target
 
 
 def _check_equal_totals(rows: FloatArray, columns: FloatArray) -> None:
-    row_total, column_total = rows.sum(), columns.sum()
-    if not np.isclose(row_total, column_total, rtol=1e-9, atol=0.0):
+    row_totals, column_totals = np.atleast_1d(rows.sum(axis=-1), columns.sum(axis=-1))
+    differ = np.flatnonzero(~np.isclose(row_totals, column_totals, rtol=1e-9, atol=0.0))
+    if differ.size:
+        first = differ[0]
+        where = f" for matrix {first} of the stack" if row_totals.size > 1 else ""
         message = (
             "`rows` and `columns` must have equal totals, since both count the same mass, got "
-            f"{row_total:.12g} and {column_total:.12g}."
+            f"{row_totals[first]:.12g} and {column_totals[first]:.12g}{where}."
         )
         raise InputError(message, hint="multiply one of them so that the totals agree.")
 

@@ -28,8 +28,11 @@ def ras(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         while True:
             left = u / _row_sums(problem, right)
+            steps += 1
+            if steps >= max_steps:
+                return np.log(left), np.log(right), steps
             right = v / _column_sums(problem, left)
-            steps += 2
+            steps += 1
             gap = np.abs(left * _row_sums(problem, right) - u).sum(axis=-1)
             gap = gap + np.abs(right * _column_sums(problem, left) - v).sum(axis=-1)
             if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):

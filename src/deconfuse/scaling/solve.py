@@ -55,7 +55,8 @@ def scale(
     matrix : array-like of shape (n_rows, n_columns) or (n_matrices, n_rows, n_columns), or sparse
         Non-negative entries. A stack is scaled all at once. It is never written to.
     rows, columns : array-like, optional
-        Positive target margins of equal total. Rows default to ones; columns share the total.
+        Positive target margins of equal total. Rows default to ones; columns share the total. For
+        a stack, either is shared by all matrices or has one row of targets a matrix.
     solver : {"auto", "newton", "ipf", "ras"}
         ``"ipf"`` and ``"ras"`` are Algorithms 1 and 2 of the paper; ``"newton"`` is second order;
         ``"auto"`` picks what is fastest for the problem and reports it in ``Scaling.solver``.
@@ -66,7 +67,8 @@ def scale(
         of the margins is so large that rounding alone exceeds it, 16 units of rounding of the total
         are allowed instead; ``Scaling.problem.tolerance`` is what was used.
     max_iterations : int, optional
-        Half steps of ``"ipf"`` and ``"ras"`` (default 200,000), Newton steps otherwise (500).
+        Half steps of ``"ipf"`` and ``"ras"`` (default 200,000), sweeps and Newton steps otherwise
+        (by default 500 Newton steps after as many sweeps as pay).
     throw : bool
         Raise `NotScalableError`, with the result in ``.solution``, unless the result converged.
 
@@ -86,7 +88,8 @@ def scale(
     With ``epsilon=0`` the zeros decide, before any iteration, whether the margins can be met
     exactly (total support), only in the limit, or not at all. In the limit-only case ``"auto"`` and
     ``"newton"`` return the limit itself: the factors hold on the cells that stay, and ``vanishing``
-    lists the others.
+    lists the others. ``"ipf"`` and ``"ras"`` crawl towards it with ``throw=False``; with ``throw``
+    the error is raised at once and has the limit attached.
 
     References
     ----------
@@ -113,21 +116,25 @@ def scale(
         )
     problem = ScalingProblem.from_arguments(matrix, rows, columns, epsilon, tolerance)
     if len(problem.shape) == 3:
-        solution = _scale_stack(problem, solver, max_iterations)
+        solution = _scale_stack(problem, solver, max_iterations, throw)
     else:
-        solution = _scale_one(problem, solver, max_iterations)
+        solution = _scale_one(problem, solver, max_iterations, throw)
     if throw:
         solution.raise_if_failed()
     return solution
 
 
-def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None) -> Scaling:
+def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
     support = _look_at_zeros(problem)
     if support is not None and not support.is_feasible:
         return _infeasible(problem, support, solver)
-    if support is None or support.is_total or solver in ("ipf", "ras"):
+    is_reference = solver in ("ipf", "ras")
+    if support is None or support.is_total or (is_reference and not throw):
         log_left, log_right, iterations, name = _run(problem, solver, most)
     else:
+        if is_reference:
+            # It will raise whatever the iterations give: attach the limit rather than crawl to it.
+            solver, most = "auto", None
         kept = _without(problem, support)
         log_left, log_right, iterations, name = _run(kept, solver, most)
         # The residual of the limit is that of the kept cells, which is what `matrix` shows.
@@ -148,14 +155,15 @@ def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None) -> Sca
     )
 
 
-def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None) -> Scaling:
+def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
     low, _ = problem.smallest_and_largest
     size = problem.shape[-2]
     if solver in ("ipf", "ras") or low == 0.0 or size > _DIRECT_SIZE or problem.spans_many_decades:
-        return _scale_each(problem, solver, most)
+        return _scale_each(problem, solver, most, throw)
     base = problem.positive
+    sweeps = min(_WARM_UP_SWEEPS, most or _WARM_UP_SWEEPS)
     left = problem.rows / base.sum(axis=-1)
-    for _ in range(_WARM_UP_SWEEPS - 1):
+    for _ in range(sweeps - 1):
         right = problem.columns / (left[:, None, :] @ base)[:, 0, :]
         left = problem.rows / (base @ right[:, :, None])[:, :, 0]
     scaled = left[:, :, None] * base
@@ -166,7 +174,7 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None) -> S
         problem.rows,
         problem.columns,
         0.5 * problem.tolerance,
-        most or _DEFAULT_NEWTON_STEPS,
+        _DEFAULT_NEWTON_STEPS if most is None else most - sweeps,
     )
     log_left += np.log(left)
     log_right += np.log(right)
@@ -176,24 +184,12 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None) -> S
         _status(float(residual), problem.tolerance, x, y)
         for residual, x, y in zip(residuals, log_left, log_right, strict=True)
     )
-    return Scaling(
-        problem, log_left, log_right, steps + _WARM_UP_SWEEPS, "newton", statuses, residuals
-    )
+    return Scaling(problem, log_left, log_right, steps + sweeps, "newton", statuses, residuals)
 
 
-def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None) -> Scaling:
+def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
     """Scale the matrices of a stack one by one, where nothing is gained by doing it at once."""
-    assert isinstance(problem.matrix, np.ndarray)
-    parts = [
-        _scale_one(
-            ScalingProblem(
-                member, problem.epsilon, problem.rows, problem.columns, problem.tolerance
-            ),
-            solver,
-            most,
-        )
-        for member in problem.matrix
-    ]
+    parts = [_scale_one(member, solver, most, throw) for member in problem.members()]
     vanishing = [
         np.column_stack([np.full(len(part.vanishing), k), part.vanishing])
         for k, part in enumerate(parts)
@@ -232,11 +228,17 @@ def _run(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         affordable = _affordable_sweeps(size) if solver == "auto" else float(_WARM_UP_SWEEPS)
         swept = sweep(
-            kernel, problem.rows, problem.columns, problem.tolerance, affordable=affordable
+            kernel,
+            problem.rows,
+            problem.columns,
+            problem.tolerance,
+            affordable=affordable,
+            most=most,
         )
         iterations, name = swept.count, "ras"
         if swept.residual > goal:
-            steps, name = _newton(kernel, problem, goal, most or _DEFAULT_NEWTON_STEPS)
+            steps_left = _DEFAULT_NEWTON_STEPS if most is None else most - swept.count
+            steps, name = _newton(kernel, problem, goal, steps_left)
             iterations += steps
         elif solver == "newton":
             name = "newton"
@@ -259,7 +261,7 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
             return steps, "newton-cg"
     assert isinstance(kernel, DenseKernel)
     log_left, log_right, direct_steps = newton_direct(
-        kernel.matrix[None], rows, columns, goal, most
+        kernel.matrix[None], rows, columns, goal, most - steps
     )
     kernel.log_left += log_left[0]
     kernel.log_right += log_right[0]

@@ -31,8 +31,11 @@ def sweep(
     tolerance: float,
     *,
     affordable: float,
+    most: int | None = None,
 ) -> Sweeps:
     """Sweep while the sweeps left, at the rate seen, are fewer than ``affordable``.
+
+    There are no more than ``most`` of them in all.
 
     The product that starts a sweep also gives the residual of the one before, so that a sweep costs
     two products where Algorithm 2 costs four. The factors are absorbed into the kernel at the end.
@@ -51,7 +54,7 @@ def sweep(
         gap -= rows
         residual = float(np.abs(gap, out=gap).sum())
         # Column sums are exact up to rounding here, so half the tolerance leaves them room.
-        if residual <= 0.5 * tolerance or not residual < math.inf:
+        if residual <= 0.5 * tolerance or not residual < math.inf or count == most:
             break
         if count >= _SETTLING_SWEEPS:
             if residual >= previous:
