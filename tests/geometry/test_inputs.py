@@ -133,3 +133,22 @@ def test_tensors_are_accepted() -> None:
     moved = torch.tensor(DATA.embeddings, dtype=torch.float32).to(device)
     expected = run(DATA.embeddings.astype(np.float32))
     np.testing.assert_array_equal(run(moved).matrix, expected.matrix)
+
+
+def test_a_weighting_that_does_not_exist() -> None:
+    with pytest.raises(dc.InputError, match=r"`weighting` must be .* or a Normalized, got 'foo'"):
+        run(DATA.embeddings, weighting="foo")
+
+
+def test_a_tensor_without_numbers() -> None:
+    require("torch")
+    import torch
+
+    with pytest.raises(dc.InputError, match="got a tensor on the meta device"):
+        run(torch.empty(64, 3, device="meta"))
+
+
+def test_samples_of_a_class_that_does_not_exist() -> None:
+    g = run(DATA.embeddings)
+    with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 'zz'"):
+        g.shared_samples(0, "zz")

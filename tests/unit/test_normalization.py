@@ -168,9 +168,9 @@ def test_totals_whose_inverse_overflows_are_refused(method: str) -> None:
 
 def test_a_class_that_is_not_there_is_named_with_its_side() -> None:
     n = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi")
-    with pytest.raises(dc.InputError, match="Values of `true` must be classes.*got 'owl'"):
+    with pytest.raises(dc.InputError, match=r"Values of `true` must be classes.*got 'owl'"):
         n.cell("owl", "cat")
-    with pytest.raises(dc.InputError, match="Values of `pred` must be classes.*got 'owl'"):
+    with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 'owl'"):
         n.column("owl")
 
 

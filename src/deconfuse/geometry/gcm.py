@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -257,6 +257,10 @@ def check_projection(projection: object) -> ProjectionChoice:
 
 
 def _weigh(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> Normalized:
+    if method not in get_args(MethodName):
+        raise InputError(
+            f'`weighting` must be "row", "col", "all", "bi" or a Normalized, got {method!r}.'
+        )
     with warnings.catch_warnings():
         # A class that never occurs has no points, so its undefined weight is never used here.
         warnings.simplefilter("ignore", UndefinedCellsWarning)

@@ -87,6 +87,11 @@ def _as_array(embeddings: object) -> npt.NDArray[np.generic]:
 
 def _tensor_to_array(tensor: object) -> npt.NDArray[np.generic]:
     # Duck typing instead of an import: torch must not be loaded by those who do not use it.
+    if getattr(tensor, "is_meta", False):
+        raise InputError(
+            "`embeddings` must hold numbers, got a tensor on the meta device, which has none.",
+            hint="run the model on a real device, and pass its activations.",
+        )
     host = tensor.cpu()  # type: ignore[attr-defined]
     if str(host.dtype) == "torch.bfloat16":
         host = host.float()

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from deconfuse._checks import Label
+from deconfuse.counting import positions_of
 from deconfuse.errors import InputError
 from deconfuse.geometry.explain import PairOfClasses, SharedCell, rank_samples, shared_cells
 from deconfuse.geometry.grid import Grid, IntArray
@@ -158,7 +159,10 @@ class GeometricConfusion:
         if self.binning is None:
             message = "The cell of each sample must be in memory, got a result from an engine."
             raise InputError(message, hint="use `geometric_confusion` on the samples in question.")
-        row, column = (int(k) for k in self.normalized.source.index_of([true, pred]))
+        row, column = (
+            int(positions_of([value], self.labels, name=name)[0])
+            for value, name in ((true, "true"), (pred, "pred"))
+        )
         amounts = pair_amounts(self.binning.counts, self.normalized)
         return self.binning, PairOfClasses(row, column, amounts)
 
