@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError, MissingExtraError
@@ -50,8 +51,14 @@ class TestPaths:
     def test_addresses(self, url: str) -> None:
         assert "download it first" in refused(url, "must be a local file, got")
 
-    def test_something_else_than_a_path(self) -> None:
-        assert "from_frame" in refused([3], "must be a path or several of them, got int")
+    @pytest.mark.parametrize("path", [3, None, b"x.csv", [3], [None], [b"x.csv"]])
+    def test_something_else_than_a_path(self, path: object) -> None:
+        assert "from_frame" in refused(path, "must be a path or several of them, got (int|No|byt)")
+
+    def test_a_frame_is_no_path(self) -> None:
+        frame = pa.table({"label": [1], "prediction": [1]})
+        for given in (frame, frame.to_pandas()):
+            refused(given, "must be a path or several of them, got (Table|DataFrame)")
 
     def test_a_pipe(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
@@ -227,6 +234,21 @@ class TestRows:
         path = self.lines(tmp_path, '[{"label":1,"prediction":1}, {"la', "x.json")
         refused(path, "must be JSON lines, one object a line, and is malformed: ")
 
+    @pytest.mark.parametrize("key", ["label", "prediction", "w", "it's"])
+    def test_a_key_twice_in_an_object(self, tmp_path: Path, key: str) -> None:
+        good = '{"label": "a", "prediction": "b", "w": 1, "it\'s": 1}\n'
+        twice = good[:-2] + f', "{key}": 2}}\n'
+        path = self.lines(tmp_path, good * 3000 + twice + good, "x.jsonl")
+        weight = "it's" if key == "it's" else "w"
+        error = refused(
+            path, f"must have a key once in every object, got .{key}. twice", weight=weight
+        )
+        assert "which of the two" in error
+
+    def test_a_key_twice_that_is_not_read(self, tmp_path: Path) -> None:
+        path = self.lines(tmp_path, '{"x": 1, "label": "a", "prediction": "b", "x": 2}\n', "x.json")
+        assert ConfusionMatrix.from_file(path).total == 1
+
 
 class TestColumns:
     @pytest.mark.parametrize("suffix", FORMATS)
@@ -257,8 +279,11 @@ class TestColumns:
     def test_a_file_that_lacks_the_column_of_the_others(self, tmp_path: Path, suffix: str) -> None:
         write(tmp_path, f"a.{suffix}", GOOD)
         write(tmp_path, f"b.{suffix}", {"other": ["a"], "prediction": ["a"]})
-        # JSON objects and Arrow datasets without a column have missing values there.
-        refused(tmp_path, r"b\.csv'|lacks column 'label'|got 1 in 'label'")
+        # A JSON object without a key has a missing value there.
+        refused(
+            tmp_path,
+            "got 1 in 'label'" if suffix == "jsonl" else rf"got 'label'\. .*b\.{suffix}'",
+        )
 
     @pytest.mark.parametrize("suffix", ["parquet", "arrows"])
     def test_types_that_differ_between_files(self, tmp_path: Path, suffix: str) -> None:

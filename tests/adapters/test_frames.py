@@ -180,8 +180,28 @@ class TestScores:
         with pytest.raises(InputError, match="3 names for lists of 2"):
             ConfusionMatrix.from_frame(frame, scores={"p": ["a", "b", "c"]})
 
+    def test_texts_are_no_scores(self, constructor: Constructor) -> None:
+        frame = constructor({"label": ["a", "b"], "a": ["0.1", "high"], "b": [0.2, 0.3]})
+        with pytest.raises(InputError, match="Scores must be numbers, got String in column 'a'"):
+            ConfusionMatrix.from_frame(frame, scores=["a", "b"])
+
+    def test_lists_of_texts_are_no_scores(self, constructor: Constructor) -> None:
+        frame = constructor({"label": [0, 1], "p": [["x", "y"], ["z", "w"]]})
+        with pytest.raises(InputError, match="`scores` must be lists of numbers, got"):
+            ConfusionMatrix.from_frame(frame, scores="p")
+
 
 class TestBadInput:
+    def test_whole_numbers_beyond_64_bits(self, constructor: Constructor) -> None:
+        large = pa.array([2**63 + 5, 1], pa.uint64())
+        with pytest.raises(InputError, match="'label' must fit in 64 bits, got 922337203685477581"):
+            ConfusionMatrix.from_frame(constructor({"label": large, "prediction": large}))
+
+    @pytest.mark.parametrize("frame", [None, 3, [1, 2], {"label": [1]}, "x.csv"])
+    def test_what_is_no_frame(self, frame: object) -> None:
+        with pytest.raises(InputError, match="`frame` must be a data frame of pandas, Polars"):
+            ConfusionMatrix.from_frame(frame)
+
     def test_missing_column_lists_those_there_are(self, constructor: Constructor) -> None:
         frame = constructor({"label": ["a"], "guess": ["a"]})
         with pytest.raises(

@@ -13,13 +13,17 @@ from deconfuse._checks import show
 from deconfuse.adapters.file_formats import DataFile
 from deconfuse.errors import InputError
 
-__all__ = ["explain_failure"]
+__all__ = ["TWICE", "explain_failure"]
+
+# Said by a query of ours, before the name of the key.
+TWICE = "an object has this key twice: "
 
 # A few seconds of looking for the place of an error, no more.
 _SEARCHED_LINES = 1_000_000
 
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_OUT_OF_RANGE = re.compile(r"with value (-?\d+) can't be cast because .* type INT64")
 _NAMED_FILE = re.compile(r'(?:file = |file "|GZIP stream: )([^"\n]+)')
 
 
@@ -29,6 +33,12 @@ def explain_failure(message: str, files: Sequence[DataFile]) -> InputError:
     where = f"One of {show([str(file.path) for file in files], 3)}"
     if file is not None:
         where = f"File {str(file.path)!r}"
+    if TWICE in message:
+        return InputError(
+            f"{where} must have a key once in every object, got {message.split(TWICE, 1)[1]!r}"
+            " twice in one.",
+            hint="which of the two values is meant? Write it again with one.",
+        )
     if "Malformed JSON" in message:
         return _json(message, where, file)
     for sign, explain in _EXPLANATIONS:
@@ -106,12 +116,12 @@ def _malformed_line(file: DataFile) -> int | None:
     return None
 
 
-def _schema(message: str, where: str) -> InputError:
-    column = re.search(r'column "((?:[^"])*)"', message)
-    name = f" {column[1]!r}" if column else ""
+def _too_large(message: str, where: str) -> InputError:
+    value = _OUT_OF_RANGE.search(message)
     return InputError(
-        f"{where} must have the columns of the other files, and lacks column{name}.",
-        hint="count files of different layouts one by one and merge the matrices with `+`.",
+        f"{where} must name classes by whole numbers that fit in 64 bits"
+        f"{f', got {value[1]}' if value else ''}.",
+        hint="turn identifiers into strings.",
     )
 
 
@@ -126,8 +136,8 @@ _EXPLANATIONS: tuple[tuple[re.Pattern[str], Callable[[str, str], InputError]], .
     (re.compile(r"unterminated quote", re.IGNORECASE), _quote),
     (re.compile(r"unicode|utf-?8", re.IGNORECASE), _encoding),
     (_COLUMNS, _ragged),
-    (re.compile(r"schema mismatch"), _schema),
     (re.compile(r"Out of Memory", re.IGNORECASE), _memory),
+    (_OUT_OF_RANGE, _too_large),
     (
         re.compile(
             r"GZIP|magic bytes|decompress|Snappy|ZSTD|footer|Expected to be able to read"

@@ -80,7 +80,7 @@ def read_two_models(path: Paths, *, label: str, first: str, second: str) -> TwoM
             raise InputError(
                 f"The two models must have columns of their own, got {second!r} for both."
             )
-        refuse_mixed_files(opened.connection, opened.scans, str(other.prediction))
+        refuse_mixed_files(opened.scans, str(other.prediction), "against")
         found = opened.fetch(_query(opened, str(other.prediction)))
     rows = np.asarray(found["rows"], dtype=np.int64)
     refuse_too_many_pairs(len(rows))
@@ -108,10 +108,10 @@ def read_two_models(path: Paths, *, label: str, first: str, second: str) -> TwoM
 
 
 def _query(opened: Predictions, second: str) -> PairQuery:
-    scan, columns = opened.scans[0], opened.columns
+    columns = opened.columns
     rows = row_query(opened.scans, columns, None, [Extra(second, "against", "classes")])
-    true, pred = value_columns(scan, columns)
-    _, other = value_columns(scan, replace(columns, prediction=second), key="e0")
+    true, pred = value_columns(opened.scans, columns)
+    _, other = value_columns(opened.scans, replace(columns, prediction=second), key="e0")
     return PairQuery(
         f"SELECT {true} AS true_value, {pred} AS pred_value, {other} AS other_value, rows FROM ("
         f"SELECT t, p, e0, count(*) AS rows FROM ({rows.sql}) GROUP BY t, p, e0)"

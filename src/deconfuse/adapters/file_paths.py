@@ -19,7 +19,7 @@ Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _DATA_SUFFIX = re.compile(
-    r"\.(csv|tsv|tab|txt|parquet|pq|json|jsonl|ndjson|arrow|feather|ipc|arrows)"
+    r"\.(csv|tsv|tab|txt|parquet|pq|json|jsonl|ndjson|arrow|feather|ipc|arrows|npz)"
     r"(\.(gz|gzip|zst|zstd))?$",
     re.IGNORECASE,
 )
@@ -69,22 +69,31 @@ def expand_paths(paths: Paths) -> FileSet:
     ...     [path.name for path in expand_paths(folder).paths]
     ['a.csv', 'b.csv']
     """
-    asked = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
+        paths = [paths]
+    elif hasattr(paths, "columns"):
+        # A data frame can be iterated over too: it gives the names of its columns.
+        raise _no_path(paths)
+    asked = list(paths)
     if not asked:
         raise InputError("`path` must name at least one file, got none.")
     found: list[Path] = []
     partitioned = False
     for path in asked:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-            raise InputError(
-                f"`path` must be a path or several of them, got {type(path).__name__}.",
-                hint="to count a data frame, use ConfusionMatrix.from_frame.",
-            )
+            raise _no_path(path)
         files = _expand(os.fspath(path))
         found += files.paths
         partitioned = partitioned or files.partitioned
     _refuse_repeated(found)
     return FileSet(tuple(found), partitioned)
+
+
+def _no_path(given: object) -> InputError:
+    return InputError(
+        f"`path` must be a path or several of them, got {type(given).__name__}.",
+        hint="to count a data frame, use ConfusionMatrix.from_frame.",
+    )
 
 
 def pattern_of(path: Path) -> str:

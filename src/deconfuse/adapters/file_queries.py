@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from deconfuse.adapters.column_names import ColumnChoice
-from deconfuse.adapters.file_paths import pattern_of
+from deconfuse.adapters.file_errors import TWICE
 from deconfuse.adapters.file_scans import Scan
 from deconfuse.adapters.pairs import FLOAT_HINT, MAX_PAIRS
 from deconfuse.adapters.score_columns import ScoreColumns
 from deconfuse.errors import InputError
 
-if TYPE_CHECKING:
-    import duckdb
-
 __all__ = [
     "Extra",
     "PairQuery",
     "pair_query",
-    "refuse_differing_types",
     "refuse_mixed_files",
     "row_query",
     "value_columns",
 ]
 
-_Kind: TypeAlias = Literal["int", "str", "bool", "date"]
+_Kind: TypeAlias = Literal["int", "str", "bool", "date", "null"]
 
 # Types as DuckDB writes them, with the kind of class name they hold.
 _KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
@@ -35,6 +31,8 @@ _KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
     (re.compile(r"VARCHAR|ENUM.*"), "str"),
     (re.compile(r"BOOLEAN"), "bool"),
     (re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?"), "date"),
+    # All its values are missing, or it has none: so writers keep a column of an empty table.
+    (re.compile(r'"?NULL"?'), "null"),
 )
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _NUMBER_LIST = re.compile(rf"({_NUMBER.pattern})\[\d*\]")
@@ -79,7 +77,7 @@ def pair_query(
             "count(w) AS weight_present",
             "min(w) AS weight_lowest",
         ]
-    true, pred = value_columns(scans[0], columns)
+    true, pred = value_columns(scans, columns)
     sql = (
         f"SELECT {true} AS true_value, {pred} AS pred_value, * EXCLUDE (t, p)"
         f" FROM (SELECT t, p, {', '.join(sums)} FROM ({selected.sql}) GROUP BY t, p)"
@@ -118,28 +116,25 @@ def row_query(
     return PairQuery(rows, parameters)
 
 
-def value_columns(scan: Scan, columns: ColumnChoice, key: str = "p") -> tuple[str, str]:
+def value_columns(scans: Sequence[Scan], columns: ColumnChoice, key: str = "p") -> tuple[str, str]:
     """Return SQL for t and p (or the key named) in types that arrive in numpy without loss."""
-    true = _result(scan, columns.label, "t")
-    return true, key if columns.prediction is None else _result(scan, columns.prediction, key)
+    true = _result(scans, columns.label, "t")
+    return true, key if columns.prediction is None else _result(scans, columns.prediction, key)
 
 
-def refuse_mixed_files(
-    connection: duckdb.DuckDBPyConnection, scans: Sequence[Scan], column: str
-) -> None:
-    """Raise if a column has one type in some files and another in others.
+def refuse_mixed_files(scans: Sequence[Scan], column: str, role: str) -> None:
+    """Raise if a column of classes is of one kind in some files and of another in others.
 
-    DuckDB would cast the later ones to the type of the first.
+    Whole numbers of several widths are one kind: their union is as wide as it has to be.
     """
     kinds: dict[str, str] = {}
     for scan in scans:
         if scan.typing != "native":
             return
-        kinds.setdefault(_kind_of(scan, column), str(scan.files[0].path))
-        if scan.files[0].format == "parquet" and len(scan.files) > 1:
-            patterns = [pattern_of(file.path) for file in scan.files]
-            rows = connection.execute(_PARQUET_KINDS, [patterns, column]).fetchall()
-            kinds = dict(rows) or kinds
+        scan.column(column, role)
+        kind = _kind_of(scan, column)
+        if kind != "null":
+            kinds.setdefault(kind, str(scan.files[0].path))
     if len(kinds) > 1:
         (one, first), (other, second), *_ = kinds.items()
         raise InputError(
@@ -149,70 +144,12 @@ def refuse_mixed_files(
         )
 
 
-def refuse_differing_types(
-    connection: duckdb.DuckDBPyConnection, scans: Sequence[Scan], columns: Sequence[str]
-) -> None:
-    """Raise if a column is of another type in a later file than in the first.
-
-    Files of one scan are read with the types of the first: a weight of 0.4 after whole weights
-    would become 0, and nobody would know.
-    """
-    for scan in scans:
-        if len(scan.files) == 1 or scan.typing != "native":
-            continue
-        for column in columns:
-            first = scan.type_of(column)
-            for other, path in _other_types(connection, scan, column):
-                if other != first:
-                    raise InputError(
-                        f"Column {column!r} must have one type in all files, got {first} in"
-                        f" {str(scan.files[0].path)!r} and {other} in {path}.",
-                        hint="write the files again with one type, the wider of the two.",
-                    )
-
-
-def _other_types(
-    connection: duckdb.DuckDBPyConnection, scan: Scan, column: str
-) -> Iterator[tuple[str, str]]:
-    """Return types of a column beside that of the first file, and where they are."""
-    if scan.files[0].format == "parquet":
-        # The type that holds the values of all files; equal to the first unless a later is wider.
-        query = "DESCRIBE SELECT * FROM read_parquet(?, union_by_name=true)"
-        patterns = [pattern_of(file.path) for file in scan.files]
-        described = connection.execute(query, [patterns]).fetchall()
-        yield from ((row[1], "another file") for row in described if row[0] == column)
-    elif scan.files[0].format == "arrow":
-        import pyarrow as pa
-
-        schemas = [_arrow_schema(pa, file.path) for file in scan.files]
-        own = schemas[0].field(column).type
-        for file, schema in zip(scan.files[1:], schemas[1:], strict=True):
-            if column in schema.names and schema.field(column).type != own:
-                yield str(schema.field(column).type), repr(str(file.path))
-
-
-def _arrow_schema(pa: Any, path: Any) -> Any:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).schema
-
-
-_PARQUET_KINDS = """
-    SELECT CASE WHEN type = 'BOOLEAN' THEN 'bool'
-                WHEN logical_type LIKE 'Date%' OR logical_type LIKE 'Timestamp%' THEN 'date'
-                WHEN type LIKE '%BYTE_ARRAY' THEN 'str'
-                WHEN type LIKE 'INT%' THEN 'int' ELSE 'float' END AS kind,
-           min(file_name)
-    FROM parquet_schema(?) WHERE name = ? AND type IS NOT NULL GROUP BY kind ORDER BY 2
-"""
-
-
 def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
     column = scan.column(name, role)
     if scan.typing == "json":
-        parameters.append(_pointer(name))
-        return "nullif(CAST(json_extract(json, ?) AS VARCHAR), 'null')"
-    if scan.typing == "native":
-        _kind_of(scan, name)
+        return f"nullif(CAST({_json_value(name, parameters)} AS VARCHAR), 'null')"
+    if scan.typing == "native" and _kind_of(scan, name) == "null":
+        return "NULL"
     return column
 
 
@@ -222,18 +159,27 @@ def _kind_of(scan: Scan, name: str) -> _Kind:
         if pattern.fullmatch(found):
             return kind
     raise InputError(
-        f"Column {name!r} must hold class names (int, str, bool or date), got {found}.",
-        hint=FLOAT_HINT if _FRACTION.fullmatch(found) else "for scores, use `scores`.",
+        f"Column {name!r} must hold class names (int, str, bool or date), got {found} in"
+        f" {str(scan.files[0].path)!r}.",
+        hint=_hint_for(found),
     )
 
 
-def _result(scan: Scan, name: str, key: str) -> str:
+def _hint_for(found: str) -> str:
+    if _FRACTION.fullmatch(found):
+        return FLOAT_HINT
+    if found.endswith("]"):
+        return "for scores, use `scores`."
+    return "cast the column to strings or to dates."
+
+
+def _result(scans: Sequence[Scan], name: str, key: str) -> str:
     """Return SQL for a grouped value in a type that arrives in numpy without loss."""
-    if scan.typing == "native":
-        kind = _kind_of(scan, name)
-        if kind == "int":
+    if scans[0].typing == "native":
+        kinds = {_kind_of(scan, name) for scan in scans}
+        if "int" in kinds:
             return f"CAST({key} AS BIGINT)"
-        if kind == "str":
+        if "str" in kinds or kinds == {"null"}:
             return f"CAST({key} AS VARCHAR)"
     return key
 
@@ -241,8 +187,7 @@ def _result(scan: Scan, name: str, key: str) -> str:
 def _number(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
     column = scan.column(name, role)
     if scan.typing == "json":
-        parameters.append(_pointer(name))
-        return "TRY_CAST(json_extract(json, ?) AS DOUBLE)"
+        return f"TRY_CAST({_json_value(name, parameters)} AS DOUBLE)"
     if scan.typing == "native":
         if not _NUMBER.fullmatch(scan.type_of(name)):
             raise InputError(
@@ -260,8 +205,7 @@ def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
     name = scores.columns[0]
     column = scan.column(name, "scores")
     if scan.typing == "json":
-        parameters.append(_pointer(name))
-        return "TRY_CAST(json_extract(json, ?) AS DOUBLE[])"
+        return f"TRY_CAST({_json_value(name, parameters)} AS DOUBLE[])"
     if scan.typing == "native" and not _NUMBER_LIST.fullmatch(scan.type_of(name)):
         raise InputError(
             f"`scores` must be a column of lists of numbers, got {scan.type_of(name)} in {name!r}.",
@@ -288,6 +232,19 @@ def _content(scan: Scan, extra: Extra, parameters: list[Any]) -> str:
     if extra.holds == "files" and _IMAGE_STRUCT.match(found):
         return f"struct_extract({column}, 'bytes')"
     return f"CAST({column} AS VARCHAR)"
+
+
+def _json_value(name: str, parameters: list[Any]) -> str:
+    """Return SQL for the value of a key that an object may have once; readers differ on the rest.
+
+    The first place of the key, counted from either end, is the same one.
+    """
+    parameters += [name, name, f"{TWICE}{name}", _pointer(name)]
+    keys = "json_keys(json)"
+    return (
+        f"CASE WHEN list_position({keys}, ?) + list_position(list_reverse({keys}), ?)"
+        f" <> len({keys}) + 1 THEN error(?) ELSE json_extract(json, ?) END"
+    )
 
 
 def _pointer(name: str) -> str:

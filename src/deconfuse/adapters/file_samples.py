@@ -107,7 +107,7 @@ def _query(opened: Predictions, shown: SampleColumns, per_cell: int | None) -> P
         fields.append("'width': len(s)")
         outer.append("found.width AS width")
     rows = row_query(opened.scans, opened.columns, opened.scores, extras)
-    true, pred = value_columns(opened.scans[0], opened.columns)
+    true, pred = value_columns(opened.scans, opened.columns)
     record = f"{{{', '.join(fields)}}}"
     taken, grouped = f"unnest(arg_min({record}, r, {per_cell}))", " GROUP BY t, p"
     if per_cell is None:

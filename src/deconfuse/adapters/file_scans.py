@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -85,9 +86,9 @@ def make_scans(
         case "json":
             return _json_scans(connection, files)
         case "parquet":
-            return [_parquet_scan(connection, files, partitioned=partitioned)]
+            return _parquet_scans(connection, files, partitioned=partitioned)
         case "arrow":
-            return [_arrow_scan(connection, files)]
+            return _arrow_scans(connection, files)
         case "arrow-stream":
             return [_arrow_stream_scan(connection, file) for file in files]
         case "npz":
@@ -194,6 +195,41 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
     return scans
 
 
+def _parquet_scans(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+) -> list[Scan]:
+    """Return one scan for each schema.
+
+    DuckDB reads the files of one scan with the types of the first: of whole weights and later
+    fractions, the fractions would be lost, and nobody would know.
+    """
+    layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[DataFile]] = {}
+    for members in _same_schema(connection, files):
+        scan = _parquet_scan(connection, members[:1], partitioned=partitioned)
+        layouts.setdefault((scan.columns, scan.types), []).extend(members)
+    return [
+        _parquet_scan(connection, members, partitioned=partitioned) for members in layouts.values()
+    ]
+
+
+def _same_schema(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
+) -> list[list[DataFile]]:
+    """Return the files in groups that certainly have one schema."""
+    if len(files) == 1:
+        return [list(files)]
+    query = (
+        "SELECT file_name, hash(list((name, type, repetition_type, num_children, converted_type,"
+        " scale, precision, logical_type))) FROM parquet_schema(?) GROUP BY file_name"
+    )
+    rows = connection.execute(query, [[pattern_of(file.path) for file in files]]).fetchall()
+    schemas = {os.path.abspath(name): schema for name, schema in rows}
+    groups: dict[int, list[DataFile]] = {}
+    for file in files:
+        groups.setdefault(schemas[os.path.abspath(file.path)], []).append(file)
+    return list(groups.values())
+
+
 def _parquet_scan(
     connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
 ) -> Scan:
@@ -221,9 +257,22 @@ def _top_level_names(connection: duckdb.DuckDBPyConnection, file: DataFile) -> t
     return tuple(names)
 
 
-def _arrow_scan(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> Scan:
-    dataset = _pyarrow().dataset.dataset([str(file.path) for file in files], format="ipc")
-    return _registered(connection, files, dataset)
+def _arrow_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:
+    """Return one scan for each schema; a dataset would cast later files to the first one's."""
+    arrow = _pyarrow()
+    layouts: dict[tuple[tuple[str, str], ...], list[DataFile]] = {}
+    for file in files:
+        with arrow.memory_map(str(file.path)) as source:
+            schema = arrow.ipc.open_file(source).schema
+        layouts.setdefault(tuple((f.name, str(f.type)) for f in schema), []).append(file)
+    return [
+        _registered(
+            connection,
+            members,
+            arrow.dataset.dataset([str(file.path) for file in members], format="ipc"),
+        )
+        for members in layouts.values()
+    ]
 
 
 def _arrow_stream_scan(connection: duckdb.DuckDBPyConnection, file: DataFile) -> Scan:

@@ -18,7 +18,6 @@ from deconfuse.adapters.file_paths import Paths, expand_paths
 from deconfuse.adapters.file_queries import (
     PairQuery,
     pair_query,
-    refuse_differing_types,
     refuse_mixed_files,
 )
 from deconfuse.adapters.file_scans import Scan, make_scans, zstd_head
@@ -160,12 +159,9 @@ def open_predictions(
             columns = choose_columns(
                 names, label=label, prediction=None if asked else prediction, weight=weight
             )
-            for column in (columns.label, columns.prediction):
-                if column is not None:
-                    refuse_mixed_files(connection, scans, column)
-            asked_columns = () if asked is None else asked.columns
-            read = (columns.label, columns.prediction, columns.weight, *asked_columns)
-            refuse_differing_types(connection, scans, [c for c in read if c is not None])
+            refuse_mixed_files(scans, columns.label, "label")
+            if columns.prediction is not None:
+                refuse_mixed_files(scans, columns.prediction, "prediction")
             yield Predictions(connection, scans, columns, asked)
 
 

@@ -6,7 +6,7 @@ It sees one row per distinct pair, never the samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,6 +198,7 @@ def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
         return _Encoded(column, [bool(value) for value in distinct], codes)
     if values.dtype.kind in "iu":
         distinct, codes = _distinct_integers(values)
+        _refuse_too_large(distinct.tolist(), column)
         return _Encoded(column, distinct.tolist(), codes)
     items = values.tolist()
     types = set(map(type, items))
@@ -221,7 +222,19 @@ def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
         )
     vocabulary = Vocabulary()
     codes = vocabulary.codes(items)
-    return _Encoded(column, [as_label(value, name=column) for value in vocabulary], codes)
+    names = [as_label(value, name=column) for value in vocabulary]
+    if kinds == ["int"]:
+        _refuse_too_large(names, column)
+    return _Encoded(column, names, codes)
+
+
+def _refuse_too_large(names: Iterable[Any], column: str) -> None:
+    large = [name for name in names if not -(2**63) <= name < 2**63]
+    if large:
+        raise InputError(
+            f"Whole numbers in column {column!r} must fit in 64 bits, got {large[0]}.",
+            hint="turn identifiers into strings.",
+        )
 
 
 def _distinct_integers(
@@ -229,7 +242,7 @@ def _distinct_integers(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return distinct integers and the position of each value among them."""
     low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values):
+    if high - low > 4 * len(values) or high > np.iinfo(np.int64).max:
         return np.unique(values, return_inverse=True)
     # A table over a narrow range is many times faster than sorting.
     offsets = (values - values.dtype.type(low)).astype(np.intp)

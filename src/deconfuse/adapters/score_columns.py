@@ -153,6 +153,8 @@ def add_position(
     """
     columns = [spelled[column] for column in scores.columns]
     if not scores.is_list:
+        for column, given in zip(columns, scores.columns, strict=True):
+            _check_numbers(frame.collect_schema()[column], given)
         named = [nw.col(column).cast(nw.Float64()) for column in columns]
         return _with_position(frame, named, keep, name), len(named)
     column = columns[0]
@@ -162,6 +164,14 @@ def add_position(
     lists = nw.when(nw.col(column).list.len() == n_scores).then(nw.col(column)).alias(column)
     items = [nw.col(column).list.get(item).cast(nw.Float64()) for item in range(n_scores)]
     return _with_position(frame.with_columns(lists), items, keep, name), n_scores
+
+
+def _check_numbers(dtype: Any, column: str) -> None:
+    if not dtype.is_numeric():
+        raise InputError(
+            f"Scores must be numbers, got {dtype} in column {column!r}.",
+            hint="cast the column to floats.",
+        )
 
 
 def _with_position(
@@ -196,6 +206,11 @@ def _first_length(frame: nw.LazyFrame[Any], column: str, *, said: str) -> int:
 def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str, *, said: str) -> nw.LazyFrame[Any]:
     """Return the frame with a column that narwhals can read as lists."""
     dtype = frame.collect_schema()[column]
+    if isinstance(dtype, (nw.List, nw.Array)) and not _inner(dtype).is_numeric():
+        raise InputError(
+            f"`scores` must be lists of numbers, got {dtype} in {said}.",
+            hint="cast what the lists hold to floats.",
+        )
     if isinstance(dtype, nw.List):
         return frame
     if isinstance(dtype, nw.Array):
@@ -218,6 +233,17 @@ def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str, *, said: str) -> nw.L
     )
 
 
+def _inner(dtype: Any) -> Any:
+    inner = dtype.inner
+    return inner() if isinstance(inner, type) else inner
+
+
 def _to_lists(values: Any, dtype: Any) -> Any:
-    rows = [None if row is None or row is not row else np.asarray(row, float) for row in values]
-    return type(values)(rows, index=values.index, name=values.name, dtype=dtype)
+    try:
+        rows = [None if row is None or row is not row else np.asarray(row, float) for row in values]
+        return type(values)(rows, index=values.index, name=values.name, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`scores` must be lists of numbers, got something else in {values.name!r}: {error}.",
+            hint="look at the rows whose value is no list, or a list of texts or of lists.",
+        ) from error
