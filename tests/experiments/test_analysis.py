@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +201,24 @@ def test_fewer_components_are_compared_like_ten(records: list[Record]) -> None:
         assert 0 < coarse <= 1
         assert coarse != ten
     assert record.coarser[2].n_cells < record.coarser[5].n_cells <= record.n_cells
-    assert "| mine | 10 |" in geometry_section(records)
+    assert "| mine | 10 | the network's |" in geometry_section(records)
+
+
+def test_shuffled_embeddings_show_what_the_grid_alone_gives(records: list[Record]) -> None:
+    record = records[1]
+    own = WEIGHTINGS.index("row")
+    estimates = normalizations(record.matrix, 0.25)
+    real = dc.overlap(record.gcms["row"], estimates["row"])
+    assert record.shuffled[10].overlaps[own, own] < real
+    assert sorted(record.shuffled) == [2, 3, 5, 10]
+    assert "| mine | 10 | shuffled |" in geometry_section(records)
+    # Records that lack it are told apart from those that have it.
+    before = [replace(r, shuffled={}) for r in records]
+    assert "shuffled |" not in geometry_section(before)
+    text = "\n".join(
+        line for line in record.to_json().splitlines() if not line.startswith('"shuffled"')
+    )
+    assert Record.from_json(text, "old").shuffled == {}
 
 
 def test_other_estimates_are_doubly_balanced_or_balanced_by_row(records: list[Record]) -> None:

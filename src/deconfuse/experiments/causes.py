@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.experiments.analysis import METHODS, Sample, normalizations
-from deconfuse.experiments.records import WEIGHTINGS, Record
+from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
 from deconfuse.experiments.text import dataset_title, markdown_table, mean_and_interval
 
 __all__ = ["Case", "find_cases", "geometry_section", "heterogeneity_section", "section"]
@@ -157,7 +157,7 @@ def _unevenness(records: Sequence[Record]) -> str:
 
 
 def geometry_section(records: Sequence[Record]) -> str:
-    """Return the text on how Experiment 2 depends on the number of components."""
+    """Return the text on how Experiment 2 depends on the components, and on the embeddings."""
     runs = [r for r in records if r.config.sampling == "relative" and r.coarser]
     if not runs:
         return ""
@@ -165,33 +165,17 @@ def geometry_section(records: Sequence[Record]) -> str:
     for dataset in dict.fromkeys(record.config.dataset for record in runs):
         mine = [record for record in runs if record.config.dataset == dataset]
         for m in (*sorted(mine[0].coarser), mine[0].config.n_components):
-            tables = np.array([_overlap_table(record, m) for record in mine])
-            cells = [r.coarser[m].n_cells if m in r.coarser else r.n_cells for r in mine]
-            shares = [n / r.matrix.sum() for n, r in zip(cells, mine, strict=True)]
-            own = np.einsum("rii->ri", tables)
-            others = np.where(np.eye(4, dtype=bool), -np.inf, tables).max(axis=2)
-            lead = (own - others).mean(axis=1)
-            weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
-            seeds = np.array([record.config.seed for record in mine])
-            rows.append(
-                [
-                    dataset_title(dataset),
-                    str(m),
-                    f"{np.mean(shares):.2f}",
-                    *(
-                        mean_and_interval(_by_seed(values, seeds), style=style)
-                        for values, style in (
-                            (own.mean(axis=1), ".1f"),
-                            (lead, "+.1f"),
-                            (weaker, "+.1f"),
-                        )
-                    ),
-                    f"{100 * np.mean(own > others):.0f} %",
-                ]
-            )
+            real = [_grid_overlaps(record, m) for record in mine]
+            dealt = [record.shuffled[m] for record in mine if m in record.shuffled]
+            for name, grids in (("the network's", real), ("shuffled", dealt)):
+                # Shuffled points are there for all runs of a dataset or not at all.
+                if len(grids) == len(mine):
+                    title = [dataset_title(dataset), str(m), name]
+                    rows.append([*title, *_geometry_cells(mine, grids)])
     head = [
         "dataset",
         "components m",
+        "embeddings",
         "cells per point",
         "own Overlap",
         "lead over the best other (points)",
@@ -203,26 +187,42 @@ def geometry_section(records: Sequence[Record]) -> str:
             "## What Experiment 2 rests on",
             "A point that is alone in its cell adds its weight to exactly one cell of the GCM, its "
             "own, so a GCM of lonely points *is* the normalization, whatever the embedding looks "
-            "like. With many cells per point some of the agreement is of that kind. With fewer "
-            "components points share cells, and the correspondence is weaker, most for bi. Fewer "
-            "components also keep less of the embedding; these runs do not tell the two causes "
-            "apart. Means over levels, intervals over seeds.",
+            "like. With many cells per point some of the agreement is of that kind. *Shuffled* "
+            "measures how much: the same predictions with the embeddings dealt out to the samples "
+            "at random, so that all agreement left comes from the grid alone. What the embedding "
+            "itself contributes is the difference of the two rows. Means over levels, intervals "
+            "over seeds.",
             markdown_table(head, rows),
         ]
     )
 
 
+def _geometry_cells(runs: Sequence[Record], grids: Sequence[GridOverlaps]) -> list[str]:
+    tables = np.array([grid.overlaps for grid in grids])
+    shares = [grid.n_cells / r.matrix.sum() for grid, r in zip(grids, runs, strict=True)]
+    own = np.einsum("rii->ri", tables)
+    others = np.where(np.eye(4, dtype=bool), -np.inf, tables).max(axis=2)
+    lead = (own - others).mean(axis=1)
+    weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
+    seeds = np.array([record.config.seed for record in runs])
+    columns = ((own.mean(axis=1), ".1f"), (lead, "+.1f"), (weaker, "+.1f"))
+    return [
+        f"{np.mean(shares):.2f}",
+        *(mean_and_interval(_by_seed(values, seeds), style=style) for values, style in columns),
+        f"{100 * np.mean(own > others):.0f} %",
+    ]
+
+
 _BI = WEIGHTINGS.index("bi")
 
 
-def _overlap_table(record: Record, n_components: int) -> NDArray[np.float64]:
+def _grid_overlaps(record: Record, n_components: int) -> GridOverlaps:
     """Return the Overlap of each GCM (row) with each normalization (column)."""
     if n_components in record.coarser:
-        return record.coarser[n_components].overlaps
+        return record.coarser[n_components]
     estimates = normalizations(record.matrix, record.epsilon)
-    return np.array(
-        [[dc.overlap(record.gcms[a], estimates[b]) for b in WEIGHTINGS] for a in WEIGHTINGS]
-    )
+    overlaps = [[dc.overlap(record.gcms[a], estimates[b]) for b in WEIGHTINGS] for a in WEIGHTINGS]
+    return GridOverlaps(record.n_cells, np.array(overlaps))
 
 
 def _by_seed(values: NDArray[np.float64], seeds: NDArray[np.int64]) -> Sample:

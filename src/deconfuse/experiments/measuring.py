@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 import deconfuse as dc
 from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.config import random_state
-from deconfuse.experiments.records import WEIGHTINGS, Coarser, Record
+from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
 
 __all__ = ["COARSER", "measure"]
 
@@ -27,7 +28,10 @@ def measure(arrays: RunArrays) -> Record:
     """
     epsilon = 1.0 / len(arrays.classes)
     cm = _count(arrays, arrays.predictions)
-    gcms = _overlap_clusters(arrays, arrays.config.n_components, epsilon)
+    finest = arrays.config.n_components
+    gcms = _overlap_clusters(arrays, finest, epsilon)
+    order = random_state(arrays.config, "shuffled").permutation(len(arrays.labels))
+    shuffled = replace(arrays, embeddings=arrays.embeddings[order])
     volume = gcms["bi"].cell_volume
     return Record(
         config=arrays.config,
@@ -38,7 +42,8 @@ def measure(arrays: RunArrays) -> Record:
         epsilon=epsilon,
         cell_volume=volume,
         n_cells=gcms["bi"].n_cells,
-        coarser={m: _coarser(arrays, cm, m, epsilon) for m in COARSER},
+        coarser={m: _overlaps(arrays, cm, m, epsilon) for m in COARSER},
+        shuffled={m: _overlaps(shuffled, cm, m, epsilon) for m in (*COARSER, finest)},
         train_sizes=arrays.train_sizes,
         history=arrays.history,
         seconds=arrays.seconds,
@@ -67,13 +72,13 @@ def _overlap_clusters(
         )
 
 
-def _coarser(
+def _overlaps(
     arrays: RunArrays, cm: dc.ConfusionMatrix, n_components: int, epsilon: float
-) -> Coarser:
+) -> GridOverlaps:
     gcms = _overlap_clusters(arrays, n_components, epsilon)
     normalized = [dc.normalize(cm, name, epsilon=epsilon) for name in WEIGHTINGS]
     overlaps = [[dc.overlap(gcms[name].matrix, n) for n in normalized] for name in WEIGHTINGS]
-    return Coarser(gcms["bi"].n_cells, np.array(overlaps))
+    return GridOverlaps(gcms["bi"].n_cells, np.array(overlaps))
 
 
 def _rebalance(arrays: RunArrays) -> NDArray[np.int64] | None:

@@ -21,7 +21,7 @@ from deconfuse.experiments.config import DATASETS, PROTOCOL_VERSION, RunConfig
 __all__ = [
     "SCHEMA_VERSION",
     "WEIGHTINGS",
-    "Coarser",
+    "GridOverlaps",
     "Record",
     "read_record",
     "read_records",
@@ -37,8 +37,8 @@ WEIGHTINGS: tuple[Literal["row", "col", "all", "bi"], ...] = ("row", "col", "all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coarser:
-    """Experiment 2 on fewer components, where more points share a cell.
+class GridOverlaps:
+    """Experiment 2 on another grid, or on the same grid with points dealt out at random.
 
     ``overlaps[i, j]`` is the Overlap of the geometric confusion matrix of weighting ``i`` with
     normalization ``j``, both in the order of :data:`WEIGHTINGS`.
@@ -72,8 +72,12 @@ class Record:
         The volume of a cell of the grid.
     n_cells : int
         How many cells hold points.
-    coarser : dict of int to Coarser
-        The same comparison with other numbers of components.
+    coarser : dict of int to GridOverlaps
+        The same comparison with fewer components, where more points share a cell.
+    shuffled : dict of int to GridOverlaps
+        The comparison after the embeddings were dealt out to the samples at random, by number of
+        components: what agrees then owes nothing to the embedding. Empty in records made before
+        this was measured.
     train_sizes : tuple of int
         Samples of each class in the training set.
     history : tuple of float
@@ -92,7 +96,8 @@ class Record:
     epsilon: float
     cell_volume: float
     n_cells: int
-    coarser: dict[int, Coarser]
+    coarser: dict[int, GridOverlaps]
+    shuffled: dict[int, GridOverlaps]
     train_sizes: tuple[int, ...]
     history: tuple[float, ...]
     seconds: float
@@ -140,13 +145,8 @@ class Record:
             "epsilon": self.epsilon,
             "cell_volume": _short(self.cell_volume),
             "n_cells": self.n_cells,
-            "coarser": {
-                str(m): {
-                    "n_cells": item.n_cells,
-                    "overlaps": [[_short(cell) for cell in row] for row in item.overlaps.tolist()],
-                }
-                for m, item in self.coarser.items()
-            },
+            "coarser": _overlaps_to_json(self.coarser),
+            "shuffled": _overlaps_to_json(self.shuffled),
             "seconds": round(self.seconds, 2),
         }
         lines = (
@@ -175,13 +175,8 @@ class Record:
                 epsilon=float(values["epsilon"]),
                 cell_volume=float(values["cell_volume"]),
                 n_cells=int(values["n_cells"]),
-                coarser={
-                    int(m): Coarser(
-                        int(item["n_cells"]),
-                        np.array(item["overlaps"], dtype=np.float64).reshape(4, 4),
-                    )
-                    for m, item in values["coarser"].items()
-                },
+                coarser=_overlaps_from_json(values["coarser"]),
+                shuffled=_overlaps_from_json(values.get("shuffled", {})),
                 train_sizes=tuple(values["train_sizes"]),
                 history=tuple(values["history"]),
                 seconds=float(values["seconds"]),
@@ -286,6 +281,25 @@ def _parse(text: str, name: str) -> dict[str, Any]:
             hint="results of two versions must not be mixed; keep it in another folder.",
         )
     return dict(values)
+
+
+def _overlaps_to_json(grids: dict[int, GridOverlaps]) -> dict[str, Any]:
+    return {
+        str(m): {
+            "n_cells": grid.n_cells,
+            "overlaps": [[_short(cell) for cell in row] for row in grid.overlaps.tolist()],
+        }
+        for m, grid in grids.items()
+    }
+
+
+def _overlaps_from_json(values: dict[str, Any]) -> dict[int, GridOverlaps]:
+    return {
+        int(m): GridOverlaps(
+            int(item["n_cells"]), np.array(item["overlaps"], dtype=np.float64).reshape(4, 4)
+        )
+        for m, item in values.items()
+    }
 
 
 def _short(value: float) -> float:
