@@ -275,7 +275,11 @@ def compare(
 
 
 def cell_p_values(
-    first: ConfusionMatrix, second: ConfusionMatrix, *, correction: Correction = "holm"
+    first: ConfusionMatrix,
+    second: ConfusionMatrix,
+    *,
+    correction: Correction = "holm",
+    paired: tuple[Any, Any, Any] | None = None,
 ) -> FloatArray:
     """Return the corrected p-values of `compare` alone, without the resampling it does besides.
 
@@ -292,7 +296,8 @@ def cell_p_values(
     one, other = _aligned(first, second)
     added = check_epsilon(None, one.n_classes)
     sides = [_side(cm.normalize("bi", epsilon=added), added) for cm in (one, other)]
-    return adjust(_cell_tests(sides, None)[0], correction)
+    covariance = None if paired is None else _covariances(sides, _triples(one, other, paired))
+    return adjust(_cell_tests(sides, covariance)[0], correction)
 
 
 def _aligned(
