@@ -10,6 +10,7 @@ from scipy import sparse
 
 from deconfuse._checks import is_whole_number
 from deconfuse.errors import InputError
+from deconfuse.scaling.arguments import make_problem
 from deconfuse.scaling.ipf import ipf
 from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
 from deconfuse.scaling.newton import newton_direct
@@ -114,7 +115,7 @@ def scale(
         raise InputError(
             f"`max_iterations` must be a whole number of at least 1, got {max_iterations!r}."
         )
-    problem = ScalingProblem.from_arguments(matrix, rows, columns, epsilon, tolerance)
+    problem = make_problem(matrix, rows, columns, epsilon, tolerance)
     if len(problem.shape) == 3:
         solution = _scale_stack(problem, solver, max_iterations, throw)
     else:
