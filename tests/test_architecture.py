@@ -27,7 +27,7 @@ ROWS = [
     ],
     ["storage", "examples"],
     ["scaling"],
-    ["normalization", "agreement"],
+    ["normalized", "normalization", "agreement"],
     ["_scores", "statistics", "geometry", "rebalance"],
     ["reporting"],
     ["adapters"],
