@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 import unicodedata
 
-__all__ = ["compact_count", "escape_latex", "escape_markdown", "printable", "shorten"]
+__all__ = [
+    "compact_count",
+    "escape_latex",
+    "escape_markdown",
+    "printable",
+    "shorten",
+    "significant",
+]
 
 _UNITS = ("", "k", "M", "G", "T", "P", "E")
 # Joiners that shape letters and emoji; they do nothing to what stands around them.
@@ -79,6 +86,21 @@ def compact_count(count: float) -> str:
     rounded = float(f"{count:.2g}" if count < 1e5 else f"{count:.3g}")
     thousands = min(int(math.log10(rounded) // 3), len(_UNITS) - 1)
     return f"{rounded / 1000.0**thousands:.3g}{_UNITS[thousands]}"
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Return a number with so many significant digits, zeros included, as the page writes it.
+
+    Examples
+    --------
+    >>> [significant(value) for value in (2, 0.05, 0.0999, 15.7, 1234.5, 0.00012, 0)]
+    ['2.0', '0.050', '0.10', '16', '1,234', '0.00012', '0']
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.{digits}g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{value:,.0f}" if decimals <= 0 else f"{rounded:.{min(decimals, 15)}f}"
 
 
 def escape_markdown(text: str) -> str:

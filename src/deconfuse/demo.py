@@ -20,12 +20,12 @@ __all__ = ["DEMO_SEED", "Demo", "make_demo"]
 
 # The story differs from seed to seed; benchmarks/demo_seeds.py shows all of the first 150 and the
 # rule by which this one was chosen.
-DEMO_SEED = 142
+DEMO_SEED = 62
 
 _MOST_TRAINED, _BALANCED, _FOLDS = 40, 20, 4
-_RAREST = 0.03
-# The test sample is skewed the same way as the training sample, but less.
-_TEST_POWER, _MOST_TESTED = 0.3, 185
+_RAREST = 0.12
+# Few components make a classifier that errs often enough to learn from its errors.
+_COMPONENTS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def make_demo(seed: int = DEMO_SEED) -> Demo:
     Parameters
     ----------
     seed : int
-        Which digits are rare, which images are learned from, and which are tested.
+        Which digits are rare, and which images are learned from.
 
     Returns
     -------
@@ -76,18 +76,18 @@ def make_demo(seed: int = DEMO_SEED) -> Demo:
 
     Notes
     -----
-    Multinomial logistic regression on the 1,797 images of scikit-learn's ``load_digits``. Every
-    image is predicted by a model that has not seen it (four folds). The digits' numbers of training
-    images fall from 40 to 2 in equal ratios, in an order drawn from the seed; the tested images
-    are skewed in the same order, from 185 to about 65 a digit.
+    Multinomial logistic regression on the first four principal components of the 1,797 images of
+    scikit-learn's ``load_digits``. Every image is predicted by a model that has not seen it (four
+    folds). The digits' numbers of training images fall from 40 to 5 in equal ratios, in an order
+    drawn from the seed.
 
     Examples
     --------
     >>> demo = make_demo()
     >>> demo.trained
-    array([ 2,  6, 18, 12, 27, 40,  4,  8,  3,  2])
-    >>> demo.cm.label_counts
-    array([ 73, 103, 146, 130, 165, 182,  92, 116,  82,  65])
+    array([20, 12, 40,  8,  5, 25,  6, 32, 16, 10])
+    >>> demo.cm.total
+    1797
     """
     from sklearn.datasets import load_digits
 
@@ -97,17 +97,14 @@ def make_demo(seed: int = DEMO_SEED) -> Demo:
     share = rng.permutation(np.geomspace(_RAREST, 1.0, 10))
     trained = np.maximum(2, np.rint(share * _MOST_TRAINED)).astype(np.int64)
     predictions = _predict_unseen(pixels, labels, trained, rng)
-    tested = _first_of_each(
-        rng.permutation(len(labels)), labels, np.rint(share**_TEST_POWER * _MOST_TESTED)
-    )
     equal = _predict_unseen(pixels, labels, np.full(10, _BALANCED), rng)
     names = range(10)
     return Demo(
-        y_true=labels[tested],
-        y_pred=predictions[tested],
-        images=digits.images[tested],
+        y_true=labels,
+        y_pred=predictions,
+        images=digits.images,
         trained=trained,
-        cm=ConfusionMatrix.from_predictions(labels[tested], predictions[tested], labels=names),
+        cm=ConfusionMatrix.from_predictions(labels, predictions, labels=names),
         balanced=ConfusionMatrix.from_predictions(labels, equal, labels=names),
     )
 
@@ -119,13 +116,15 @@ def _predict_unseen(
     rng: np.random.Generator,
 ) -> npt.NDArray[np.int64]:
     """Predict every image by a model that learned ``trained[c]`` others of each class ``c``."""
+    from sklearn.decomposition import PCA
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
 
     predictions = np.empty_like(labels)
     for seen, unseen in _folds(rng, len(labels)):
         lesson = _first_of_each(rng.permutation(seen), labels, trained)
-        model = LogisticRegression(max_iter=500).fit(pixels[lesson], labels[lesson])
-        predictions[unseen] = model.predict(pixels[unseen])
+        model = make_pipeline(PCA(_COMPONENTS, svd_solver="full"), LogisticRegression(max_iter=500))
+        predictions[unseen] = model.fit(pixels[lesson], labels[lesson]).predict(pixels[unseen])
     return predictions
 
 

@@ -165,7 +165,7 @@ def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
         ((predictions, hostile, "--against", "b"), "error: Two models are compared: give FILE_B"),
         ((predictions, predictions), "error: The two files must differ"),
         (("-", "-"), "error: Standard input can be read once, got - twice."),
-        ((predictions, hostile), "error: Compared matrices must have the same classes"),
+        ((predictions, hostile), "error: Compared files must have the same classes"),
         ((predictions, "nope.csv"), "error: File 'nope.csv' must exist, and does not."),
     ]:
         ran = run("compare", *args)
@@ -181,14 +181,39 @@ def test_a_page_is_complete_or_absent(run, predictions, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["predictions.csv"]
 
 
+def test_a_name_without_a_format_is_refused_before_anything_is_counted(run, predictions):
+    ran = run("report", predictions, "-o", "page.docx")
+    assert ran.code == 2
+    assert ran.err.startswith("error: `--output` (-o) must end in .html, .htm, .md, .json, .tex")
+    assert "hint: the page is the .html one." in ran.err
+
+
+def test_errors_speak_of_options_and_not_of_arguments(run, predictions):
+    for args, message in [
+        (("report", predictions, "--id", "nme"), "error: `--id` must be a column, got 'nme'."),
+        (("compare", predictions, "--against", "b"), "error: `--against` must be a column"),
+        (("diagnose", predictions, "--epsilon", "-1"), "error: `--epsilon` must be a finite"),
+        (("diagnose", predictions, "--level", "7"), "error: `--level` must be above 0"),
+        (("diagnose", predictions, "--label", "x"), "hint: name the right one with `--label`."),
+    ]:
+        ran = run(*args)
+        assert ran.code == 2
+        assert message in ran.err
+    table = predictions.with_name("two.csv")
+    table.write_text("y_true,target,prediction\ncat,cat,cat\n")
+    assert "say which, as in --label 'y_true'." in run("diagnose", table).err
+
+
 def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
     ran = run("demo", "--picture", "four.png")
     assert ran.code == 0
     assert (tmp_path / "deconfuse-demo.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "four.png").read_bytes().startswith(b"\x89PNG")
-    assert "The largest error: a 0 read as 5" in ran.out
-    assert "Most alike: 1 and 8, though by counts this pair has rank" in ran.out
-    assert "“5” is over-predicted" in ran.out
+    assert "The largest error: a 3 read as 2" in ran.out
+    assert "Most alike: 3 and 9, similarity 0.25, though by counts this pair has rank 7." in ran.out
+    assert "Less alike: 0 and 6, similarity 0.050, though by counts" in ran.out
+    assert "“0” and “6” are often confused (rank 3 by raw counts) but less alike than" in ran.out
+    assert "“2” is over-predicted" in ran.out
     assert f"open {(tmp_path / 'deconfuse-demo.html').as_uri()}" in ran.err
 
 
@@ -202,7 +227,9 @@ def test_the_demo_as_json(run):
     document = json.loads(run("demo", "--json").out)
     assert document["path"] == "deconfuse-demo.html"
     first = document["look_alikes"][0]
-    assert {first["first"], first["second"]} == {1, 8}
+    assert {first["first"], first["second"]} == {3, 9}
+    apart = [found["classes"] for found in document["findings"] if found["kind"] == "not_alike"]
+    assert [0, 6] in apart
 
 
 def test_it_runs_as_a_program_from_an_empty_folder(tmp_path):

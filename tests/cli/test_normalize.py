@@ -149,8 +149,8 @@ def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
     cases = [
         (("normalize", "nope.csv"), 2, "error: File 'nope.csv' must exist, and does not."),
         (("normalize", "empty.csv"), 2, "error: File 'empty.csv' must hold predictions"),
-        (("normalize", predictions, "--label", "x"), 2, "error: `label` must be a column, got 'x'"),
-        (("normalize", predictions, "--epsilon", "-1"), 2, "error: `epsilon` must be a finite"),
+        (("normalize", predictions, "--label", "x"), 2, "error: `--label` must be a column, got"),
+        (("normalize", predictions, "--epsilon", "-1"), 2, "error: `--epsilon` must be a finite"),
         (("normalize", "m.csv", "--epsilon", "0"), 1, "error: The matrix must have a bi-norm"),
         (("normalize", predictions, "-o", "a/b.csv"), 2, "error: `--output` must lie in a folder"),
         (("normalize", predictions, "-o", tmp_path), 2, "error: `--output` must be a file, and"),

@@ -32,10 +32,28 @@ class _Group(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *_EXPERIMENTS]
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DeconfuseError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            say_error(error, _spoken(command))
+            raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in _EXPERIMENTS:
             return _experiment_command(cmd_name)
         return super().get_command(ctx, cmd_name)
+
+
+def _spoken(command: Any) -> dict[str, str]:
+    """Return what a person types for each argument that the library knows by name."""
+    names = {}
+    for parameter in getattr(command, "params", ()):
+        typed = [option for option in parameter.opts if option.startswith("--")]
+        if typed:
+            names[typed[0].removeprefix("--").replace("-", "_")] = typed[0]
+    return names
 
 
 def _experiment_command(name: str) -> Any:
@@ -98,9 +116,6 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         with show_warnings():
             app(args=args, prog_name="deconfuse")
-    except DeconfuseError as error:
-        say_error(error)
-        sys.exit(2 if isinstance(error, InputError) else 1)
     except OSError as error:
         name = f" {error.filename!r}" if error.filename else ""
         say_error(DeconfuseError(f"{error.strerror or error}{name}"))

@@ -12,10 +12,12 @@ from deconfuse.cli.findings import show_findings
 from deconfuse.cli.inputs import (
     Columns,
     check_output,
+    check_page,
     name_files,
     read_embeddings,
     read_matrix,
     read_models,
+    read_rows,
     read_with_samples,
 )
 from deconfuse.cli.options import (
@@ -25,13 +27,21 @@ from deconfuse.cli.options import (
     ImageOption,
     JsonOption,
     LabelOption,
+    LabelsOption,
     OpenOption,
     PageOption,
     PredictionOption,
     SamplesOption,
     ScoresOption,
     TitleOption,
+    UnionOption,
     WeightOption,
+)
+from deconfuse.cli.two_inputs import (
+    Matching,
+    join_inputs,
+    paired_inputs,
+    refuse_weighted_pairs,
 )
 from deconfuse.errors import InputError
 
@@ -47,6 +57,7 @@ def diagnose(
     prediction: PredictionOption = "prediction",
     weight: WeightOption = None,
     scores: ScoresOption = None,
+    labels: LabelsOption = None,
 ) -> None:
     """Say which classes look alike, which are over-predicted, what to doubt, and what to do.
 
@@ -60,7 +71,7 @@ def diagnose(
     """
     import deconfuse as dc
 
-    cm = read_matrix(file, Columns(label, prediction, weight, scores))
+    cm = read_matrix(file, Columns(label, prediction, weight, scores, labels))
     with console.working("Diagnosing"):
         found = dc.diagnose(cm, epsilon=epsilon, level=level)
     if json:
@@ -81,6 +92,8 @@ def report(
     title: TitleOption = None,
     open_page: OpenOption = False,
     json: JsonOption = False,
+    labels: LabelsOption = None,
+    union: UnionOption = False,
     label: LabelOption = "label",
     prediction: PredictionOption = "prediction",
     weight: WeightOption = None,
@@ -110,7 +123,7 @@ def report(
 
       deconfuse report predictions.csv --embeddings latent.npy
 
-      deconfuse report before.parquet after.parquet -o change.html
+      deconfuse report before.parquet after.parquet --id name -o change.html
 
       deconfuse report scores.csv --label y --scores cat,dog,bird --title "Pets, v3"
     """
@@ -119,22 +132,41 @@ def report(
 
     files = [file] if file2 is None else [file, file2]
     check_output(output, *files)
+    check_page(output)
     names = name_files(files)
-    columns = Columns(label, prediction, weight, scores)
+    columns = Columns(label, prediction, weight, scores, labels)
     rows = None
     if samples or embeddings is not None:
         shown = SampleColumns(id, image)
-        first, rows = read_with_samples(file, columns, shown, all_rows=embeddings is not None)
+        whole = embeddings is not None or (file2 is not None and id is not None)
+        first, rows = read_with_samples(file, columns, shown, all_rows=whole)
+    elif file2 is not None:
+        first, rows = read_rows(file, columns, id)
     else:
         first = read_matrix(file, columns)
     points = read_embeddings(embeddings, rows)
-    second = None if file2 is None else read_matrix(file2, columns)
-    subject = first if second is None else dict(zip(names, (first, second), strict=True))
+    two = None
+    if file2 is not None:
+        others = read_rows(file2, columns, id)
+        matching = Matching((file, file2), id=id, union=union)
+        two = join_inputs((first, rows), others, columns, matching)
+    subject = first if two is None else dict(zip(names, (two.first, two.second), strict=True))
     name = title or " and ".join(names)
     with console.working("Writing the page"):
-        page = dc.report(subject, output, title=name, samples=rows, embeddings=points)
+        page = dc.report(
+            subject,
+            output,
+            title=name,
+            samples=rows if samples or embeddings is not None else None,
+            embeddings=points,
+            paired=None if two is None else two.paired,
+        )
     with console.working("Summing up"):
-        found = dc.diagnose(first) if second is None else dc.compare(first, second)
+        found = (
+            dc.diagnose(first)
+            if two is None
+            else dc.compare(two.first, two.second, paired=two.paired)
+        )
     if json:
         console.print_json({"path": str(page), "title": name, **found.to_dict()})
     else:
@@ -162,6 +194,18 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="Column that names a sample, in both files: the comparison then uses that the"
+            " samples are the same.",
+            rich_help_panel="Columns of FILE",
+            show_default=False,
+        ),
+    ] = None,
+    labels: LabelsOption = None,
+    union: UnionOption = False,
     epsilon: EpsilonOption = None,
     json: JsonOption = False,
     label: LabelOption = "label",
@@ -175,6 +219,8 @@ def compare(
 
       deconfuse compare before.csv after.csv
 
+      deconfuse compare before.csv after.csv --id name
+
       deconfuse compare both.csv --prediction old_model --against new_model
 
       deconfuse compare monday.parquet tuesday.parquet --json
@@ -186,17 +232,22 @@ def compare(
             "Two models are compared: give FILE_B, or a second column with `--against`.",
             hint="`deconfuse compare --help` has examples.",
         )
-    columns = Columns(label, prediction, weight, scores)
-    paired = None
+    columns = Columns(label, prediction, weight, scores, labels)
     if file_b is not None:
         name_files([file_a, file_b])
-        first, second = read_matrix(file_a, columns), read_matrix(file_b, columns)
+        refuse_weighted_pairs(id, weight)
+        matching = Matching((file_a, file_b), id=id, union=union, strict=True)
+        inputs = (read_rows(file, columns, id) for file in (file_a, file_b))
+        two = join_inputs(next(inputs), next(inputs), columns, matching)
+    elif id is not None:
+        raise InputError(
+            "`--id` pairs the rows of two files, got one.",
+            hint="with `--against` the rows of FILE_A are paired as they are.",
+        )
     else:
-        models = read_models(file_a, columns, str(against))
-        first, second = models.matrices()
-        paired = (models.y_true, models.first, models.second)
+        two = paired_inputs(read_models(file_a, columns, str(against)), columns)
     with console.working("Comparing"):
-        found = dc.compare(first, second, paired=paired, epsilon=epsilon)
+        found = dc.compare(two.first, two.second, paired=two.paired, epsilon=epsilon)
     if json:
         console.print_json(found.to_dict())
     else:

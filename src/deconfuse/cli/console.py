@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -60,13 +62,25 @@ def say(text: str) -> None:
     err().print(Text(printable(text), style="dim"), soft_wrap=True)
 
 
-def say_error(error: DeconfuseError) -> None:
-    """Tell what is wrong, and in a second line what to do."""
+def say_error(error: DeconfuseError, spoken: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Tell what is wrong, and in a second line what to do.
+
+    ``spoken`` maps the library's arguments to the options that a person types for them.
+    """
     console = err()
-    message = Text.assemble(("error: ", "bold red"), printable(error.message))
-    console.print(message, soft_wrap=True)
+    message = printable(_as_typed(error.message, spoken))
+    console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
     if error.hint:
-        console.print(Text.assemble(("hint: ", "bold"), printable(error.hint)), soft_wrap=True)
+        hint = printable(_as_typed(error.hint, spoken))
+        console.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)
+
+
+def _as_typed(text: str, spoken: Mapping[str, str]) -> str:
+    """Return text with arguments, as in `id` and in id='name', under the names of options."""
+    for name, option in spoken.items():
+        text = text.replace(f"`{name}`", f"`{option}`")
+        text = re.sub(rf"(?<![\w-]){name}=(?=['\"\d])", f"{option} ", text)
+    return text
 
 
 @contextmanager

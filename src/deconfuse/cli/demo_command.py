@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deconfuse._text import significant
 from deconfuse.cli import console
 from deconfuse.cli.commands import leave_page
-from deconfuse.cli.inputs import check_output
+from deconfuse.cli.inputs import check_output, check_page
 from deconfuse.cli.options import JsonOption, OpenOption, PageOption
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.demo import Demo
     from deconfuse.statistics.diagnosis import Diagnosis
+    from deconfuse.statistics.similarity import LookAlike
 
 __all__ = ["demo"]
 
@@ -50,6 +52,7 @@ def demo(
     from deconfuse.reporting.pictures import picture_format
 
     check_output(output)
+    check_page(output)
     check_output(picture)
     if picture is not None:
         picture_format(picture)
@@ -100,9 +103,15 @@ def _tell(data: Demo, found: Diagnosis) -> None:
     print_matrix(out, bi)
     alike = found.look_alikes[0]
     out.print(
-        f"Most alike: {alike.first} and {alike.second}, though by counts this pair has rank"
-        f" {alike.raw_rank}.\n"
+        f"Most alike: {alike.first} and {alike.second}, similarity {significant(alike.similarity)},"
+        f" though by counts this pair has rank {alike.raw_rank}."
     )
+    for pair in _confused_only(found):
+        out.print(
+            f"Less alike: {pair.first} and {pair.second}, similarity"
+            f" {significant(pair.similarity)}, though by counts this pair has rank {pair.raw_rank}."
+        )
+    out.print()
     show_findings(out, found)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
@@ -112,6 +121,13 @@ def _tell(data: Demo, found: Diagnosis) -> None:
             f" its errors with the bi-normalized matrix, and {by_counts:.0%} with the counts.",
         )
     )
+
+
+def _confused_only(found: Diagnosis) -> list[LookAlike]:
+    """Return the pairs that counts put first and that were found not to be alike."""
+    named = [finding.classes for finding in found.findings if finding.kind == "not_alike"]
+    pairs = {(p.first, p.second): p for p in (*found.look_alikes, *found.uncertain_pairs)}
+    return [pairs[classes] for classes in named if classes in pairs]
 
 
 def _draw(cm: ConfusionMatrix, picture: Path) -> None:

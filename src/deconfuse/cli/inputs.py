@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deconfuse.cli.classes import in_order
 from deconfuse.cli.console import say, working
 from deconfuse.errors import ColumnChoiceWarning, InputError
 
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
 __all__ = [
     "STANDARD",
     "Columns",
+    "called",
     "check_output",
+    "check_page",
     "name_files",
     "read_embeddings",
     "read_matrix",
     "read_models",
+    "read_rows",
     "read_with_samples",
 ]
 
@@ -39,12 +43,16 @@ STANDARD = "-"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a table to count by, as given on the command line."""
+    """Which columns of a table to count by, and over which classes, as given on the command line.
+
+    ``labels`` are the classes with commas between; None takes those that occur.
+    """
 
     label: str
     prediction: str
     weight: str | None = None
     scores: str | None = None
+    labels: str | None = None
 
     @property
     def score_columns(self) -> str | list[str] | None:
@@ -82,6 +90,30 @@ def read_with_samples(
     return cm, samples
 
 
+def read_rows(
+    source: str, columns: Columns, id_column: str | None
+) -> tuple[ConfusionMatrix, Samples | None]:
+    """Count an input, and take all its rows by their ids; None where it has no such column."""
+    from deconfuse.adapters.file_samples import SampleColumns, read_samples
+    from deconfuse.adapters.files import open_predictions
+
+    with _local_file(source) as path:
+        cm = _count(source, path, columns)
+        if id_column is None:
+            return cm, None
+        places = {"label": columns.label, "prediction": columns.prediction}
+        scores = columns.score_columns
+        with working("Looking up samples"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ColumnChoiceWarning)
+            with open_predictions(path, **places, weight=None, scores=scores) as opened:
+                names = getattr(opened, "scans", None)
+                is_named = names is not None and id_column in names[0].columns
+            if not is_named:
+                return cm, None
+            shown = SampleColumns(id=id_column)
+            return cm, read_samples(path, **places, scores=scores, shown=shown, per_cell=None)
+
+
 def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
     """Open an array whose rows belong to the rows that were read; it is not loaded yet."""
     import numpy as np
@@ -117,18 +149,18 @@ def read_models(source: str, columns: Columns, against: str) -> TwoModels:
         raise InputError(
             "`--against` compares two columns of predictions, without weights, scores."
         )
-    with working(f"Reading {_called(source)}"), _local_file(source) as path:
+    with working(f"Reading {called(source)}"), _local_file(source) as path:
         models = read_two_models(
             path, label=columns.label, first=columns.prediction, second=against
         )
-    say(f"{_called(source)}: {len(models.y_true):,} samples, predicted twice")
+    say(f"{called(source)}: {len(models.y_true):,} samples, predicted twice")
     return models
 
 
 def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:
     from deconfuse.confusion import ConfusionMatrix
 
-    with working(f"Counting {_called(source)}"):
+    with working(f"Counting {called(source)}"):
         cm = ConfusionMatrix.from_file(
             path,
             label=columns.label,
@@ -137,8 +169,8 @@ def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:
             scores=columns.score_columns,
         )
     weighted = ", weighted" if cm.is_weighted else ""
-    say(f"{_called(source)}: {cm.total:,.12g} samples of {cm.n_classes:,} classes{weighted}")
-    return cm
+    say(f"{called(source)}: {cm.total:,.12g} samples of {cm.n_classes:,} classes{weighted}")
+    return cm if columns.labels is None else in_order(cm, columns.labels)
 
 
 @contextmanager
@@ -162,7 +194,8 @@ def _local_file(source: str) -> Iterator[str]:
             raise InputError(message.replace(str(path), "-"), hint=error.hint) from error
 
 
-def _called(source: str) -> str:
+def called(source: str) -> str:
+    """Return what to call an input when speaking to the person who named it."""
     return "standard input" if source == STANDARD else source
 
 
@@ -175,8 +208,8 @@ def name_files(files: list[str]) -> list[str]:
             f"The two files must differ, got {files[0]!r} twice.",
             hint="two models in one table are compared with `deconfuse compare FILE --against`.",
         )
-    names = [Path(_called(file)).stem for file in files]
-    return names if len(set(names)) == len(names) else [_called(file) for file in files]
+    names = [Path(called(file)).stem for file in files]
+    return names if len(set(names)) == len(names) else [called(file) for file in files]
 
 
 def check_output(output: Path | None, *sources: str) -> None:
@@ -196,6 +229,17 @@ def check_output(output: Path | None, *sources: str) -> None:
                 f"`--output` must not be the input, got {str(output)!r} for both.",
                 hint="choose another name: the predictions would be lost.",
             )
+
+
+def check_page(output: Path) -> None:
+    """Refuse a name that says no format of a report, before anything is counted."""
+    from deconfuse.reporting.report import FORMATS
+
+    if output.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"`--output` (-o) must end in {', '.join(FORMATS)}, got {str(output)!r}.",
+            hint="the page is the .html one.",
+        )
 
 
 def _is_same(output: Path, source: Path) -> bool:

@@ -16,6 +16,7 @@ from deconfuse.cli.options import (
     FileArgument,
     JsonOption,
     LabelOption,
+    LabelsOption,
     PredictionOption,
     ScoresOption,
     WeightOption,
@@ -79,6 +80,7 @@ def normalize(
     prediction: PredictionOption = "prediction",
     weight: WeightOption = None,
     scores: ScoresOption = None,
+    labels: LabelsOption = None,
 ) -> None:
     """Normalize a confusion matrix: by row, column, all, or both at once (bi).
 
@@ -94,7 +96,7 @@ def normalize(
     """
     check_output(output, file)
     chosen = _format(format, json, output)
-    cm = read_matrix(file, Columns(label, prediction, weight, scores))
+    cm = read_matrix(file, Columns(label, prediction, weight, scores, labels))
     with console.working("Normalizing"):
         normalized = cm.normalize(method.value, epsilon=epsilon)
     if chosen is not None:

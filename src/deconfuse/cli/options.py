@@ -14,12 +14,14 @@ __all__ = [
     "ImageOption",
     "JsonOption",
     "LabelOption",
+    "LabelsOption",
     "OpenOption",
     "PageOption",
     "PredictionOption",
     "SamplesOption",
     "ScoresOption",
     "TitleOption",
+    "UnionOption",
     "WeightOption",
 ]
 
@@ -69,6 +71,23 @@ ScoresOption = Annotated[
         show_default=False,
     ),
 ]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        help="All classes in the order to show, with commas between (cat,dog,bird); a class of the"
+        " data that is not among them is an error. Default: the classes that occur, sorted.",
+        show_default=False,
+    ),
+]
+UnionOption = Annotated[
+    bool,
+    typer.Option(
+        "--union",
+        help="Compare over the classes of either file: a class that one of them lacks counts as"
+        " never seen there.",
+    ),
+]
 EpsilonOption = Annotated[
     float | None,
     typer.Option(
@@ -82,7 +101,8 @@ IdOption = Annotated[
     str | None,
     typer.Option(
         "--id",
-        help="Column that names a sample. Default: its row number, from 0.",
+        help="Column that names a sample. Default: its row number, from 0. Where both of two files"
+        " have it, they are compared sample by sample.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),

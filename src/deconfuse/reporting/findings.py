@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse._checks import Label
-from deconfuse._text import printable, shorten
+from deconfuse._text import printable, shorten, significant
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.normalization import Normalized
@@ -86,6 +86,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
     if "look_alike" in kinds:
         first, second = (_quoted(label) for label in kinds["look_alike"].classes)
         sentences.append(f"{first} and {second} look alike.")
+        sentences += _contrast(diagnosis, kinds["look_alike"].classes)
     sentences += _bias_sentences(diagnosis)[: 3 - len(sentences)]
     thin = _doubted(diagnosis)
     if thin and len(sentences) < 3:
@@ -95,6 +96,20 @@ def headline_of(diagnosis: Diagnosis) -> str:
     if not sentences:
         return "No pair of classes stands out, and none is over- or under-predicted."
     return " ".join(sentences)
+
+
+def _contrast(diagnosis: Diagnosis, alike: tuple[Label, ...]) -> list[str]:
+    """Return the pair that counts put before the one most alike, where it is surely less alike."""
+    pairs = {(p.first, p.second): p for p in (*diagnosis.uncertain_pairs, *diagnosis.look_alikes)}
+    first = pairs[alike[0], alike[1]]
+    for found in diagnosis.findings:
+        pair = pairs.get((found.classes[0], found.classes[1])) if len(found.classes) == 2 else None
+        if found.kind != "not_alike" or pair is None:
+            continue
+        if pair.high < first.low and pair.raw_rank < first.raw_rank:
+            one, other = _quoted(pair.first), _quoted(pair.second)
+            return [f"{one} and {other} are confused more often, but less alike."]
+    return []
 
 
 def _doubted(diagnosis: Diagnosis) -> list[ClassReliability]:
@@ -122,9 +137,10 @@ def _bias_sentences(diagnosis: Diagnosis) -> list[str]:
         if most.ratio == 0:
             sentences.append(f"{_quoted(most.label)} is never predicted.")
         elif verdict == "over":
-            sentences.append(f"{_quoted(most.label)} is over-predicted {most.ratio:.2g}×.")
+            sentences.append(f"{_quoted(most.label)} is over-predicted {significant(most.ratio)}×.")
         else:
-            sentences.append(f"{_quoted(most.label)} is under-predicted {1 / most.ratio:.2g}×.")
+            under = significant(1 / most.ratio)
+            sentences.append(f"{_quoted(most.label)} is under-predicted {under}×.")
     return sentences
 
 
@@ -149,7 +165,10 @@ def _finding(found: Any, cm: ConfusionMatrix, place: NDArray[np.int64]) -> Findi
 
 
 def comparison_part(
-    matrices: dict[str, ConfusionMatrix], found: Findings, shown: Shown
+    matrices: dict[str, ConfusionMatrix],
+    found: Findings,
+    shown: Shown,
+    paired: tuple[Any, Any, Any] | None = None,
 ) -> Findings:
     """Return the findings with what differs between two matrices before them."""
     first, second = (_quoted(name) for name in matrices)
@@ -157,7 +176,8 @@ def comparison_part(
         # The tests need all cells at once; with so many classes the difference stands alone.
         headline = f"{second} minus {first}, without tests. Of {second}: {found.headline}"
         return replace(found, headline=headline)
-    change = _Change.of(*matrices.values())
+    before, after = matrices.values()
+    change = _Change.of(before, after, paired)
     cells = np.flatnonzero(change.counted)
     comparison = ComparisonPayload(
         cells=encode(cells, "u4"),
@@ -187,15 +207,20 @@ class _Change:
     overlap_interval: tuple[float, float] | None
 
     @classmethod
-    def of(cls, before: ConfusionMatrix, after: ConfusionMatrix) -> _Change:
+    def of(
+        cls,
+        before: ConfusionMatrix,
+        after: ConfusionMatrix,
+        paired: tuple[Any, Any, Any] | None = None,
+    ) -> _Change:
         n_before, n_after = before.normalize("bi"), after.normalize("bi")
         interval = None
         if before.n_classes <= _RESAMPLED_CLASSES:
-            result = compare(before, after)
+            result = compare(before, after, paired=paired)
             p_values = result.p_values
             interval = (float(result.overlap_interval[0]), float(result.overlap_interval[1]))
         else:
-            p_values = cell_p_values(before, after)
+            p_values = cell_p_values(before, after, paired=paired)
         first, second = _dense(n_before.matrix), _dense(n_after.matrix)
         shared = float(overlap(n_before, n_after))
         return cls(n_before, n_after, first, second, p_values, shared, interval)
@@ -228,8 +253,8 @@ class _Change:
             kind="change",
             severity=min(abs(float(self.second[i, j] - self.first[i, j])), 1.0),
             sentence=(
-                f"{what}: {self.first[i, j]:.2g} → {self.second[i, j]:.2g} ({counts[0]:,.6g} → "
-                f"{counts[1]:,.6g} samples; corrected p {certainty})."
+                f"{what}: {significant(self.first[i, j], 3)} → {significant(self.second[i, j], 3)}"
+                f" ({counts[0]:,.6g} → {counts[1]:,.6g} samples; corrected p {certainty})."
             ),
             advice="",
             cells=((i, j),),

@@ -14,7 +14,7 @@ from deconfuse.reporting import render
 from deconfuse.reporting.samples import Samples
 from deconfuse.reporting.summary import summarize
 
-__all__ = ["report"]
+__all__ = ["FORMATS", "report"]
 
 _WRITERS = {
     ".html": render.to_html,
@@ -23,6 +23,8 @@ _WRITERS = {
     ".json": render.to_json,
     ".tex": render.to_latex,
 }
+#: What the name of a report may end in.
+FORMATS = tuple(_WRITERS)
 
 
 def report(
@@ -32,6 +34,7 @@ def report(
     embeddings: Any = None,
     samples: Samples | None = None,
     title: str | None = None,
+    paired: tuple[Any, Any, Any] | None = None,
 ) -> Path:
     """Write a report on a confusion matrix, or on two of them to compare.
 
@@ -51,6 +54,9 @@ def report(
         two matrices these are samples of the first.
     title : str, optional
         What the report is about; the file's name by default.
+    paired : tuple (y_true, first_predictions, second_predictions), optional
+        The predictions behind two matrices, when two models predicted the same samples: what is
+        significant is then told by the pairs. See `deconfuse.compare`.
 
     Returns
     -------
@@ -61,7 +67,7 @@ def report(
     ------
     InputError
         If the ending is unknown, the folder does not exist, there are more than two matrices, or
-        ``samples`` and ``embeddings`` do not belong to the matrix.
+        ``samples``, ``embeddings`` or ``paired`` do not belong to them.
 
     Notes
     -----
@@ -95,6 +101,7 @@ def report(
         title=target.stem if title is None else title,
         embeddings=embeddings,
         samples=samples,
+        paired=paired,
     )
     write_text(target, writer(payload))
     return target

@@ -37,6 +37,7 @@ def summarize(
     title: str,
     embeddings: Any = None,
     samples: Samples | None = None,
+    paired: tuple[Any, Any, Any] | None = None,
 ) -> ReportPayload:
     """Return everything a report shows, in any format.
 
@@ -44,12 +45,14 @@ def summarize(
     """
     matrices = _matrices(cm)
     _check_parts(samples, embeddings)
+    if paired is not None and len(matrices) < 2:
+        raise InputError("`paired` belongs to two matrices, and there is one.")
     names = list(matrices)
     first = matrices[names[0]]
     normalized = {name: normalize_all(matrix) for name, matrix in matrices.items()}
     bi = normalized[names[0]]["bi"]
     shown = choose_classes(bi)
-    found = _findings(matrices, normalized, shown)
+    found = _findings(matrices, normalized, shown, paired)
     labels = tuple(str(first.labels[k]) for k in shown.kept)
     hidden = first.n_classes - shown.kept.size
     return ReportPayload(
@@ -133,9 +136,10 @@ def _findings(
     matrices: dict[str, ConfusionMatrix],
     normalized: dict[str, dict[Any, Normalized]],
     shown: Shown,
+    paired: tuple[Any, Any, Any] | None,
 ) -> Findings:
     *_, last = matrices
     found = findings_of(matrices[last], normalized[last]["bi"], shown)
     if len(matrices) == 1:
         return found
-    return comparison_part(matrices, found, shown)
+    return comparison_part(matrices, found, shown, paired)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from deconfuse._checks import Label
-from deconfuse._text import printable, shorten
+from deconfuse._text import printable, shorten, significant
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.reliability import Reliability
@@ -20,6 +21,8 @@ FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predic
 _MOST = 5
 # A class predicted this many times too often, or too rarely, is worth a sentence.
 _SLIGHT_BIAS = 1.1
+# A class with this many times an even share of the labels is a frequent one.
+_FREQUENT = 1.5
 _NAME_WIDTH = 60
 # A pair stands out when it is surely this many times as similar as the middle pair.
 _STANDS_OUT = 2.0
@@ -65,17 +68,25 @@ def find(
     reliability: Reliability,
 ) -> tuple[Finding, ...]:
     """Return all findings: what is alike, what is biased, what only looks alike, what to doubt."""
+    standing_out = [
+        pair for pair in pairs.most_alike(_MOST) if pair.low > _STANDS_OUT * typical_similarity
+    ]
     return (
-        *_look_alikes(pairs.most_alike(_MOST), typical_similarity),
+        *_look_alikes(standing_out, typical_similarity),
         *_biases(biases),
-        *_not_alikes(pairs.most_confused(_MOST), attribution),
+        *_not_alikes(
+            pairs.most_confused(_MOST),
+            standing_out,
+            typical_similarity,
+            attribution=attribution,
+            biases={bias.label: bias for bias in biases},
+        ),
         *_unsure_pairs(pairs.most_alike(1), pairs.uncertain(_MOST), typical_similarity),
         *_doubts(reliability, biases),
     )
 
 
 def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
-    standing_out = [pair for pair in pairs if pair.low > _STANDS_OUT * typical]
     return [
         Finding(
             kind="look_alike",
@@ -93,7 +104,7 @@ def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
             classes=(pair.first, pair.second),
             cells=((pair.first, pair.second), (pair.second, pair.first)),
         )
-        for pair in standing_out
+        for pair in pairs
     ]
 
 
@@ -120,9 +131,9 @@ def _bias(bias: ClassBias) -> Finding:
         )
     else:
         sentence = (
-            f"{_name(bias.label)} is {'over' if over else 'under'}-predicted: with equally frequent"
-            f" classes it would be predicted {_interval(bias.ratio, bias.low, bias.high)} times as"
-            " often as it occurs."
+            f"{_name(bias.label)} is {'over' if over else 'under'}-predicted:"
+            f" {_interval(bias.ratio, bias.low, bias.high)} times as often as it occurs, were all"
+            " classes equally frequent."
         )
     return Finding(
         kind="over_predicted" if over else "under_predicted",
@@ -136,33 +147,40 @@ def _bias(bias: ClassBias) -> Finding:
     )
 
 
-def _not_alikes(pairs: Sequence[LookAlike], attribution: Attribution) -> list[Finding]:
-    """Return pairs that raw counts put first and similarity does not."""
+def _not_alikes(
+    confused: Sequence[LookAlike],
+    alike: Sequence[LookAlike],
+    typical: float,
+    *,
+    attribution: Attribution,
+    biases: Mapping[Label, ClassBias],
+) -> list[Finding]:
+    """Return pairs that raw counts put first and that are surely less alike than others.
+
+    Surely: the whole interval of such a pair lies below that of a look-alike which was confused
+    less often, or below what would make it stand out. So this can be said of a pair that has too
+    few samples to be ranked, too.
+    """
     found = []
-    for pair in pairs:
-        if not pair.is_certain or pair.rank <= max(3, 2 * pair.raw_rank):
-            continue
-        both = [
+    for pair in confused:
+        larger = max(
             attribution.cell(pair.first, pair.second),
             attribution.cell(pair.second, pair.first),
-        ]
-        larger = max(both, key=lambda cell: cell.count)
+            key=lambda cell: cell.count,
+        )
+        against = _less_alike_than(pair, larger, alike, typical)
+        if against is None:
+            continue
+        why, advice = _why(biases[larger.true], biases[larger.pred], len(biases))
         found.append(
             Finding(
                 kind="not_alike",
                 severity=min(larger.count / max(attribution.normalized.source.total, 1), 1.0),
                 sentence=(
                     f"{_name(pair.first)} and {_name(pair.second)} are often confused (rank"
-                    f" {pair.raw_rank} by raw counts) but not much alike (rank {pair.rank} by"
-                    f" similarity): {_why(larger)}."
+                    f" {pair.raw_rank} by raw counts) but less alike than {against}{why}."
                 ),
-                advice=(
-                    "Do not relabel or merge these; balance the predictions first (`Rebalancer`,"
-                    " `class_weights`)."
-                    if larger.prediction >= larger.label
-                    else "Nothing to repair in these two: the count is high because the class is"
-                    " frequent."
-                ),
+                advice=advice,
                 classes=(pair.first, pair.second),
                 cells=((larger.true, larger.pred),),
             )
@@ -170,10 +188,48 @@ def _not_alikes(pairs: Sequence[LookAlike], attribution: Attribution) -> list[Fi
     return found
 
 
-def _why(cell: CellAttribution) -> str:
-    if cell.prediction >= cell.label:
-        return f"{_name(cell.pred)} is predicted too readily"
-    return f"{_name(cell.true)} is a frequent class"
+def _less_alike_than(
+    pair: LookAlike, larger: CellAttribution, alike: Sequence[LookAlike], typical: float
+) -> str | None:
+    """Say what a pair is surely less alike than, or None where that cannot be said."""
+    if pair.low > _STANDS_OUT * typical:
+        return None
+    own = _interval(pair.similarity, pair.low, pair.high)
+    for other in alike:
+        # Half as alike at least: a difference may be certain and still too small to act on.
+        if (
+            other.raw_rank > pair.raw_rank
+            and pair.high < other.low
+            and _STANDS_OUT * pair.similarity < other.similarity
+        ):
+            return (
+                f"{_name(other.first)} and {_name(other.second)} (rank {other.raw_rank}):"
+                f" similarity {own} against"
+                f" {_interval(other.similarity, other.low, other.high)}"
+            )
+    # Counts of an even matrix have a first rank too; here shares must explain half of them.
+    excess = larger.label + larger.prediction
+    if pair.high < _STANDS_OUT * typical and excess > math.log(_STANDS_OUT):
+        return f"would stand out: similarity {own}, that of the middle pair {significant(typical)}"
+    return None
+
+
+def _why(true: ClassBias, pred: ClassBias, n_classes: int) -> tuple[str, str]:
+    """Return why a cell is large though its classes are not alike, and what to do about that."""
+    balance = (
+        "Do not relabel or merge these; balance the predictions first (`Rebalancer`,"
+        " `class_weights`)."
+    )
+    if pred.verdict == "over" and pred.ratio >= _SLIGHT_BIAS:
+        return f"; {_name(pred.label)} is predicted too readily", balance
+    if true.label_share * n_classes > _FREQUENT:
+        return (
+            f"; {_name(true.label)} is a frequent class",
+            "Nothing to repair in these two: the count is high because the class is frequent.",
+        )
+    if true.verdict == "under" and true.ratio <= 1 / _SLIGHT_BIAS:
+        return f"; {_name(true.label)} is predicted too rarely", balance
+    return "", "Do not relabel or merge these; look at the pairs that are alike first."
 
 
 def _unsure_pairs(
@@ -292,8 +348,8 @@ def _verb(labels: Sequence[Label], one: str, many: str) -> str:
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    return f"{value:.2g} ({low:.2g} to {high:.2g})"
+    return f"{significant(value)} ({significant(low)} to {significant(high)})"
 
 
 def _times(factor: float) -> str:
-    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"
+    return f"{significant(factor)} times"

@@ -1,0 +1,195 @@
+"""Two files to compare: over the same classes, and row by row where they hold the same samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deconfuse._checks import kind_of, show
+from deconfuse.cli.classes import in_order, over_both
+from deconfuse.cli.console import say
+from deconfuse.cli.inputs import Columns, called
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    from deconfuse.adapters.file_models import TwoModels
+    from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.samples import Samples
+
+__all__ = ["Matching", "TwoInputs", "join_inputs", "paired_inputs", "refuse_weighted_pairs"]
+
+_APART = "leave out `--id` to compare them as independent samples."
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How two files belong together, as given on the command line.
+
+    ``id`` is the column that says which rows are the same sample. Where ``strict``, it must pair
+    them; else files that share nothing are taken for different samples.
+    """
+
+    files: tuple[str, str]
+    id: str | None = None
+    union: bool = False
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoInputs:
+    """Two matrices over the same classes, and their rows where both hold the same samples.
+
+    ``paired`` is what `deconfuse.compare` takes under that name.
+    """
+
+    first: ConfusionMatrix
+    second: ConfusionMatrix
+    paired: tuple[Any, Any, Any] | None = None
+
+
+Input = tuple["ConfusionMatrix", "Samples | None"]
+
+
+def join_inputs(first: Input, second: Input, columns: Columns, matching: Matching) -> TwoInputs:
+    """Put two inputs over the same classes, pair their rows where asked, and say what was done."""
+    if matching.id is not None and columns.weight is None:
+        models = _paired((first[1], second[1]), matching)
+        if models is not None:
+            say(f"{len(models.y_true):,} samples, predicted twice")
+            return paired_inputs(models, columns)
+    one, other = first[0], second[0]
+    if matching.union:
+        one, other = over_both(one, other)
+    _refuse_other_classes(matching.files, one, other)
+    if matching.id is None:
+        _suggest_pairing(one, other, matching)
+    elif columns.weight is not None:
+        say("weighted samples are not paired: the two are compared as independent samples")
+    return TwoInputs(one, other)
+
+
+def paired_inputs(models: TwoModels, columns: Columns) -> TwoInputs:
+    """Return two models of the same samples over the classes of either, or those asked for."""
+    first, second = models.matrices()
+    if columns.labels is not None:
+        first, second = (in_order(cm, columns.labels) for cm in (first, second))
+    return TwoInputs(first, second, (models.y_true, models.first, models.second))
+
+
+def refuse_weighted_pairs(id_column: str | None, weight: str | None) -> None:
+    """Refuse to pair weighted samples."""
+    if id_column is not None and weight is not None:
+        raise InputError(
+            "`--id` pairs samples that weigh one each, got `--weight` too.",
+            hint="leave out one of them.",
+        )
+
+
+def _paired(rows: tuple[Samples | None, Samples | None], matching: Matching) -> TwoModels | None:
+    """Join two files by their ids; None where one has none and that is no error."""
+    files, (first, second) = matching.files, rows
+    for file, found in zip(files, rows, strict=True):
+        if found is None and matching.strict:
+            raise InputError(
+                f"`--id` must be a column of both files, but {called(file)} has no"
+                f" {matching.id!r}.",
+                hint=_APART,
+            )
+        if found is None:
+            say(
+                f"{called(file)} has no column {matching.id!r}: the two are compared as independent"
+                " samples"
+            )
+    if first is None or second is None:
+        return None
+    places = [_places(found, file) for found, file in zip((first, second), files, strict=True)]
+    only = [[name for name in one if name not in other] for one, other in (places, places[::-1])]
+    if not matching.strict and len(only[0]) == len(places[0]):
+        say("the two share no sample: they are compared as independent samples")
+        return None
+    if only[0] or only[1]:
+        which = " and ".join(
+            f"{len(names):,} of {len(place):,} ids only in {called(file)} ({show(names, 3)})"
+            for names, place, file in zip(only, places, files, strict=True)
+            if names
+        )
+        raise InputError(
+            f"Files paired by `--id` must hold the same samples, got {which}.",
+            hint=f"keep the samples that both have, or {_APART}",
+        )
+    return _join(files, (first, second), places)
+
+
+def _places(found: Samples, file: str) -> dict[Any, int]:
+    """Return the row of each id."""
+    places = {name: row for row, name in enumerate(found.ids)}
+    if len(places) < len(found.ids):
+        name, times = Counter(found.ids).most_common(1)[0]
+        raise InputError(
+            f"`--id` must name each sample once, got {name!r} {times:,} times in {called(file)}.",
+            hint=f"choose a column of unique ids, or {_APART}",
+        )
+    return places
+
+
+def _join(
+    files: tuple[str, str], rows: tuple[Samples, Samples], places: list[dict[Any, int]]
+) -> TwoModels:
+    import numpy as np
+
+    from deconfuse.adapters.file_models import TwoModels
+
+    first, second = rows
+    kinds = [kind_of(np.asarray(found.y_true).tolist()[0]) for found in rows]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"Both files must name classes by one type, got {kinds[0]} in {called(files[0])} and"
+            f" {kinds[1]} in {called(files[1])}.",
+            hint="write the classes of both in the same way.",
+        )
+    order = np.array([places[1][name] for name in first.ids], dtype=np.intp)
+    truth, other_truth = np.asarray(first.y_true), np.asarray(second.y_true)[order]
+    differ = np.flatnonzero(truth != other_truth)
+    if differ.size:
+        at = int(differ[0])
+        one, other = truth[at : at + 1].tolist()[0], other_truth[at : at + 1].tolist()[0]
+        raise InputError(
+            f"A sample must have one true class in both files, but {differ.size:,} have two:"
+            f" {first.ids[at]!r} is {one!r} in {called(files[0])} and {other!r} in"
+            f" {called(files[1])}.",
+            hint=_APART,
+        )
+    return TwoModels(truth, np.asarray(first.y_pred), np.asarray(second.y_pred)[order])
+
+
+def _refuse_other_classes(
+    files: tuple[str, str], first: ConfusionMatrix, second: ConfusionMatrix
+) -> None:
+    mine, theirs = set(first.labels), set(second.labels)
+    only = [
+        f"{show(names, 5)} only in {called(file)}"
+        for file, names in (
+            (files[0], [label for label in first.labels if label not in theirs]),
+            (files[1], [label for label in second.labels if label not in mine]),
+        )
+        if names
+    ]
+    if only:
+        raise InputError(
+            f"Compared files must have the same classes, got {' and '.join(only)}.",
+            hint="`--union` takes the classes of either, `--labels` those that you name.",
+        )
+
+
+def _suggest_pairing(first: ConfusionMatrix, second: ConfusionMatrix, matching: Matching) -> None:
+    """Tell a person whose two files seem to hold the same samples how to use that."""
+    if first.is_weighted or second.is_weighted or first.total != second.total:
+        return
+    sizes = (dict(zip(cm.labels, cm.label_counts.tolist(), strict=True)) for cm in (first, second))
+    if next(sizes) == next(sizes):
+        one_table = ", or put both predictions in one table and use --against" * matching.strict
+        say(
+            "both have as many samples of every true class: if these are the same samples, name"
+            f" their column of ids with --id{one_table}, for a sharper comparison"
+        )
