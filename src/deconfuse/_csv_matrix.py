@@ -20,7 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from deconfuse._checks import CountMatrix, Label, LabelKind, class_names, kind_of, show
-from deconfuse._named_counts import CORNER, scattered
+from deconfuse._named_counts import (
+    CORNER,
+    TOTALS_HINT,
+    is_total,
+    refuse_totals,
+    scattered,
+)
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -140,9 +146,14 @@ def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[L
             f"Every line must have {len(rows[0]):,} fields, got {len(rows[ragged[0] - 1]):,}"
             f" in line {ragged[0]:,}.",
         )
-    if len(rows) - 1 != len(columns):
-        raise InputError(f"It must be square, got {len(rows) - 1:,} rows of {len(columns):,}.")
     named = [row[0] for row in rows[1:]]
+    if len(named) != len(columns):
+        has_totals = kind is None and any(map(is_total, (*named, *columns)))
+        raise InputError(
+            f"It must be square, got {len(named):,} rows of {len(columns):,}.",
+            hint=TOTALS_HINT if has_totals else None,
+        )
+    is_foreign = kind is None
     if kind is None:
         kind = "int" if all(re.fullmatch(r"0|-?[1-9]\d*", name) for name in columns) else "str"
     names = class_names(_parsed(columns, _kind(kind)), name="columns")
@@ -153,6 +164,8 @@ def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[L
         raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
     place = {name: position for position, name in enumerate(row_names)}
     cells = [[_number(cell) for cell in rows[1 + place[name]][1:]] for name in names]
+    if is_foreign:
+        refuse_totals(np.array(cells), names)
     return cells, names
 
 

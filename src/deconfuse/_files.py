@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from deconfuse.errors import InputError
+
 __all__ = ["atomic_write", "write_bytes", "write_text"]
 
 
@@ -17,9 +19,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` and move it there only when everything was written.
 
     A crash, a full disk or an error in the block leaves ``path`` as it was.
+
+    Raises
+    ------
+    InputError
+        If no file can be at ``path``: its folder does not exist or cannot be written to, or it is
+        a folder itself.
     """
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    handle, name = _open_beside(target)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -32,6 +40,29 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
+
+
+def _open_beside(target: Path) -> tuple[int, str]:
+    """Open a file in the folder of another; errors name that one, which the caller knows."""
+    folder = target.parent
+    if not folder.is_dir():
+        raise InputError(
+            f"File {str(target)!r} must be in a folder that exists, and {str(folder)!r} is none.",
+            hint="make the folder first.",
+        )
+    if target.is_dir():
+        raise InputError(
+            f"File {str(target)!r} must be a file to write, and is a folder.",
+            hint="add the name of the file.",
+        )
+    try:
+        # The name is of ours alone: with the caller's in it, it could be too long.
+        return tempfile.mkstemp(prefix=".deconfuse-", suffix=".part", dir=folder)
+    except PermissionError as error:
+        raise InputError(
+            f"File {str(target)!r} must be in a folder that can be written to, and"
+            f" {str(folder)!r} cannot."
+        ) from error
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -13,10 +13,16 @@ from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, 
 from deconfuse._tally import assemble
 from deconfuse.errors import InputError
 
-__all__ = ["CORNER", "named_counts", "scattered"]
+__all__ = ["CORNER", "TOTALS_HINT", "is_total", "named_counts", "refuse_totals", "scattered"]
 
 # What stands where the names of rows and columns meet in a table with names.
 CORNER = "true \\ predicted"
+
+TOTALS_HINT = "leave out the totals; pandas.crosstab adds them with margins=True."
+# How people and pandas call a row or column of sums, in lower case.
+_TOTALS = frozenset(
+    "all total totals sum sums subtotal subtotals margin margins Σ ∑ grand_total".lower().split()
+)
 
 
 def named_counts(
@@ -40,7 +46,41 @@ def named_counts(
             f"`labels` must have one name per class, got {len(wanted):,} names for"
             f" {matrix.shape[0]:,} classes.",
         )
+    refuse_totals(matrix, wanted)
     return matrix, wanted
+
+
+def is_total(name: object) -> bool:
+    """Return whether a name is one that people give to sums.
+
+    Examples
+    --------
+    >>> is_total("Grand Total"), is_total("totally")
+    (True, False)
+    """
+    return isinstance(name, str) and "_".join(name.lower().split()) in _TOTALS
+
+
+def refuse_totals(counts: CountMatrix, names: tuple[Label, ...]) -> None:
+    """Raise if what is named like a sum, on rows and columns, is the sum of all other classes."""
+    totals = [position for position, name in enumerate(names) if is_total(name)]
+    if len(totals) != 1 or len(names) < 2:
+        return
+    (last,) = totals
+    chosen = np.zeros(len(names))
+    chosen[last] = 1.0
+    for whole, part in (
+        (counts.sum(axis=0), chosen @ counts),
+        (counts.sum(axis=1), counts @ chosen),
+    ):
+        # The sum over everything is twice the totals, which are counted with what they add up.
+        if not np.allclose(whole, 2 * part, rtol=1e-9, atol=0) or not part.any():
+            return
+    raise InputError(
+        f"Rows and columns must be classes, but those named {names[last]!r} are the sums of the"
+        " others.",
+        hint=TOTALS_HINT,
+    )
 
 
 def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
@@ -101,6 +141,13 @@ def _aligned(
     columns: list[object],
     wanted: tuple[Label, ...] | None,
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
+    totals = [name for name in (*rows, *columns) if is_total(name)]
+    if totals and not all(isinstance(name, str) for name in (*rows, *columns)):
+        raise InputError(
+            f"Rows and columns of `counts` must be classes, got {totals[0]!r} among others of"
+            " another type.",
+            hint=TOTALS_HINT,
+        )
     row_names = class_names(rows, name="rows of counts")
     column_names = class_names(columns, name="columns of counts")
     if kind_of(row_names[0]) != kind_of(column_names[0]):
@@ -125,13 +172,18 @@ def _aligned(
         raise InputError(
             "Rows and columns of `counts` must name the same classes, got"
             f" {show(lacking) or 'none'} on rows only, {show(outside) or 'none'} on columns only.",
-            hint="give all classes as `labels=`; what a frame lacks then counts 0.",
+            hint=TOTALS_HINT
+            if totals
+            else "give all classes as `labels=`; what a frame lacks then counts 0.",
         )
     row_places = np.array([place[name] for name in row_names])
     column_places = np.array([place[name] for name in column_names])
     if not isinstance(cells, np.ndarray):
         moved = assemble(row_places[cells.row], column_places[cells.col], cells.data, len(names))
-        return as_count_matrix(moved), names
-    square = np.zeros((len(names), len(names)), dtype=cells.dtype)
-    square[np.ix_(row_places, column_places)] = cells
-    return as_count_matrix(square), names
+        matrix = as_count_matrix(moved)
+    else:
+        square = np.zeros((len(names), len(names)), dtype=cells.dtype)
+        square[np.ix_(row_places, column_places)] = cells
+        matrix = as_count_matrix(square)
+    refuse_totals(matrix, names)
+    return matrix, names

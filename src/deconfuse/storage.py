@@ -26,7 +26,7 @@ from deconfuse._named_counts import scattered
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
-__all__ = ["FileFormat", "read_matrix", "write_matrix"]
+__all__ = ["FileFormat", "parse_matrix", "read_matrix", "write_matrix"]
 
 FileFormat: TypeAlias = Literal["json", "csv", "npz"]
 
@@ -65,8 +65,13 @@ def read_matrix(
         raise InputError(
             f"`path` must be a file to read, got {os.fspath(path)!r}: {error.strerror}.",
         ) from error
+    return parse_matrix(data, chosen, name=os.fspath(path))
+
+
+def parse_matrix(data: bytes, format: FileFormat, *, name: str) -> ConfusionMatrix:
+    """Return the matrix that the bytes of a file hold; ``name`` is what errors call it."""
     try:
-        match chosen:
+        match format:
             case "json":
                 return _from_json(data)
             case "csv":
@@ -74,7 +79,7 @@ def read_matrix(
             case "npz":
                 return _from_npz(data)
     except InputError as error:
-        message = f"{os.fspath(path)!r} must hold a confusion matrix as {chosen}. {error.message}"
+        message = f"{name!r} must hold a confusion matrix as {format}. {error.message}"
         raise InputError(message, hint=error.hint or _HINT) from error
 
 

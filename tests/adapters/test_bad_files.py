@@ -44,6 +44,40 @@ class TestPaths:
         error = refused([path, f"{tmp_path}/*.csv"], r"must be named once, got .*x\.csv")
         assert "count twice" in error
 
+    @pytest.mark.parametrize("link", [os.symlink, os.link])
+    def test_a_file_by_two_names(self, tmp_path: Path, link: Any) -> None:
+        path = write(tmp_path, "x.csv", GOOD)
+        link(path, tmp_path / "y.csv")
+        refused(tmp_path, r"x\.csv' and .*y\.csv', which are the same")
+
+    def test_a_file_and_its_compressed_copy(self, tmp_path: Path) -> None:
+        write(tmp_path, "x.csv", GOOD)
+        write(tmp_path, "x.csv.gz", GOOD)
+        refused(tmp_path, r"x\.csv' and .*x\.csv\.gz', which are the same")
+
+    def test_a_folder_that_holds_itself(self, tmp_path: Path) -> None:
+        write(tmp_path, "x.csv", GOOD)
+        (tmp_path / "again").symlink_to(tmp_path)
+        refused(tmp_path, r"must hold each file once, and comes to .*again' again through a link")
+
+    def test_a_link_to_nothing(self, tmp_path: Path) -> None:
+        write(tmp_path, "x.csv", GOOD)
+        (tmp_path / "y.csv").symlink_to(tmp_path / "gone.csv")
+        assert "its rows would be missing" in refused(
+            tmp_path, r"y\.csv' must exist, and is a link"
+        )
+
+    def test_a_pattern_of_files_and_folders(self, tmp_path: Path) -> None:
+        write(tmp_path, "x.csv", GOOD)
+        (tmp_path / "old").mkdir()
+        write(tmp_path / "old", "y.csv", GOOD)
+        error = refused(f"{tmp_path}/*", r"must match files or folders, and matches both")
+        assert "name the folder itself" in error
+
+    def test_names_that_no_file_can_have(self) -> None:
+        assert len(refused("x" * 3000 + ".csv", "cannot be read: File name too long")) < 200
+        refused("a\0b.csv", "must exist, and does not")
+
     def test_no_path_at_all(self) -> None:
         refused([], "must name at least one file, got none")
 
@@ -173,6 +207,26 @@ class TestContent:
         for cut in range(4, len(data)):
             path.write_bytes(data[:cut])
             refused(path, "its last zstd frame is not complete")
+
+    @pytest.mark.parametrize("suffix", ["csv.gz", "jsonl.gz", "tsv.gz"])
+    @pytest.mark.parametrize("position", [-1, -5, -8])
+    def test_a_gzip_file_with_a_wrong_checksum_or_length(
+        self, tmp_path: Path, suffix: str, position: int
+    ) -> None:
+        # Longer than the head, which is read and verified before.
+        data = bytearray(FORMATS[suffix]({"label": ["a"] * 200_000, "prediction": ["b"] * 200_000}))
+        data[position] ^= 1
+        (tmp_path / f"x.{suffix}").write_bytes(data)
+        write(tmp_path, f"good.{suffix}", GOOD)
+        refused(tmp_path, rf"x\.{suffix}'.*(gzip checksum|truncated)")
+
+    def test_gzip_data_that_differ_and_still_decompress(self, tmp_path: Path) -> None:
+        # Stored, not deflated: one flipped bit is another class.
+        text = csv_bytes({"label": ["a"] * 400_000, "prediction": ["b"] * 400_000})
+        data = bytearray(gzip.compress(text, compresslevel=0))
+        data[data.rindex(b"a,b")] ^= 2
+        (tmp_path / "x.csv.gz").write_bytes(data)
+        refused(tmp_path / "x.csv.gz", "does not match its gzip checksum")
 
     def test_a_damaged_parquet_file(self, tmp_path: Path) -> None:
         names = [f"{value:x}" for value in np.random.default_rng(0).integers(2**40, 2**41, 900)]
@@ -307,6 +361,15 @@ class TestColumns:
         assert ConfusionMatrix.from_file(path).labels == ("None", "cat")
 
     @pytest.mark.parametrize("suffix", FORMATS)
+    def test_names_that_differ_in_spaces_around_them(self, tmp_path: Path, suffix: str) -> None:
+        columns = {"label": ["cat", "dog ", "owl"], "prediction": ["cat", "dog", "\towl"]}
+        path = write(tmp_path, f"x.{suffix}", columns)
+        error = refused(
+            path, r"in more than the spaces around them, got '\\towl' and 'owl'; 'dog' and 'dog '"
+        )
+        assert "strip the values" in error
+
+    @pytest.mark.parametrize("suffix", FORMATS)
     def test_floats(self, tmp_path: Path, suffix: str) -> None:
         path = write(tmp_path, f"x.{suffix}", {"label": [1.0, 2.5], "prediction": [1.0, 2.0]})
         error = refused(path, r"'label' must hold class names \(int, str, bool or date\), got")
@@ -358,20 +421,22 @@ class TestColumns:
 def test_a_saved_matrix_that_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text('"true \\ predicted [str]","a","b"\n"a",1,2\n')
-    refused(path, r"m\.csv' must hold a confusion matrix\. It must be square, got 1 rows of 2")
-
-
-def test_several_saved_matrices(tmp_path: Path) -> None:
-    for name in ("a.npz", "b.npz"):
-        ConfusionMatrix.from_counts([[1, 0], [0, 1]]).save(tmp_path / name)
-    error = refused(f"{tmp_path}/*.npz", "must be read one by one, got 2 files")
-    assert "merge them with `+`" in error
+    refused(path, r"m\.csv' must hold a confusion matrix as csv\. It must be square, got 1 rows of")
 
 
 def test_arrow_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "x.arrow", GOOD)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.dataset", None)
     with pytest.raises(MissingExtraError, match=r"needs pyarrow.*\n.*deconfuse\[arrow\]"):
+        ConfusionMatrix.from_file(path)
+
+
+def test_a_matrix_in_zstd_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ConfusionMatrix.from_counts([[1, 0], [0, 1]]).save(tmp_path / "m.csv")
+    path = tmp_path / "m.csv.zst"
+    path.write_bytes(zstd_bytes((tmp_path / "m.csv").read_bytes()))
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"with zstd needs pyarrow.*\n.*deconfuse\[arrow\]"):
         ConfusionMatrix.from_file(path)
 
 

@@ -110,6 +110,35 @@ class TestWhichFiles:
             ["cat", "cat", "dog", "dog"], ["cat", "cat", "cat", "dog"]
         )
 
+    @pytest.mark.parametrize("suffix", ["csv", "parquet", "csv.gz"])
+    def test_patterns_of_partitions(self, tmp_path: Path, suffix: str) -> None:
+        for label in ("cat", "a b"):
+            part = tmp_path / "run=3" / f"label={label}"
+            part.mkdir(parents=True)
+            write(part, f"part-0.{suffix}", {"prediction": ["cat", label]})
+        whole = ConfusionMatrix.from_predictions(
+            ["cat", "cat", "a b", "a b"], ["cat", "cat", "cat", "a b"]
+        )
+        for path in (
+            tmp_path,
+            tmp_path / "run=3",
+            f"{tmp_path}/*/label=*/*.{suffix}",
+            f"{tmp_path}/run=3/label=*",
+            f"{tmp_path}/**/*.{suffix}",
+        ):
+            assert ConfusionMatrix.from_file(path) == whole
+
+    def test_marks_of_jobs_are_no_data(self, folder: Path) -> None:
+        assert ConfusionMatrix.from_file(f"{folder}/[!Rs]*").total == 2
+        (folder / "_preds.csv").write_text("label,prediction\na,b\n")
+        assert ConfusionMatrix.from_file(f"{folder}/_pred*").total == 1
+
+    def test_links_are_followed(self, folder: Path, tmp_path_factory: Any) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        write(elsewhere, "part-9.csv", {"label": ["a"] * 7, "prediction": ["a"] * 7})
+        (folder / "linked").symlink_to(elsewhere)
+        assert ConfusionMatrix.from_file(folder).total == 10
+
     @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrows"])
     def test_columns_may_come_in_another_order(self, tmp_path: Path, suffix: str) -> None:
         write(tmp_path, f"a.{suffix}", {"label": ["a"], "x": ["z"], "prediction": ["b"]})
@@ -230,7 +259,7 @@ class TestTextTypes:
     )
     def test_any_text_comes_back(self, tmp_path: Path, names: list[str], seed: int) -> None:
         rng = np.random.default_rng(seed)
-        words = [f"class {name}" for name in names]
+        words = [f"class {name}." for name in names]
         true, pred = ([words[i] for i in rng.integers(0, len(words), 9)] for _ in range(2))
         stream = io.StringIO(newline="")
         csv.writer(stream).writerows([("label", "prediction"), *zip(true, pred, strict=True)])

@@ -227,6 +227,11 @@ class TestBadInput:
         with pytest.raises(InputError, match=r"got 1 in 'label' \(of 3 rows\)"):
             ConfusionMatrix.from_frame(frame)
 
+    def test_names_that_differ_in_spaces_around_them(self, constructor: Constructor) -> None:
+        frame = constructor({"label": ["cat", "dog"], "prediction": ["cat ", "dog"]})
+        with pytest.raises(InputError, match="the spaces around them, got 'cat' and 'cat '"):
+            ConfusionMatrix.from_frame(frame)
+
     def test_no_rows(self, constructor: Constructor) -> None:
         empty = pa.array([], pa.string())
         with pytest.raises(InputError, match="at least one row, got none"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,43 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     refused(tmp_path / "absent.json", "absent.json", "No such file")
     (tmp_path / "folder.json").mkdir()
     refused(tmp_path / "folder.json", "Is a directory")
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_counts([[1, 0], [0, 1]])
+    (tmp_path / "plain").write_text("a file")
+    (tmp_path / "folder.json").mkdir()
+    for place, message in (
+        ("nodir/x.json", r"nodir/x\.json' must be in a folder that exists, and .*nodir' is none"),
+        ("plain/x.json", r"plain/x\.json' must be in a folder that exists"),
+        ("folder.json", r"folder\.json' must be a file to write, and is a folder"),
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            cm.save(tmp_path / place)
+        assert ".part" not in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "plain"]
+
+
+def test_a_folder_without_permission() -> None:
+    cm = ConfusionMatrix.from_counts([[1, 0], [0, 1]])
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            # Root may write everywhere, so be nobody for a moment.
+            os.seteuid(65534)
+        try:
+            with pytest.raises(InputError, match="must be in a folder that can be written to"):
+                cm.save(Path(folder, "x.json"))
+        finally:
+            os.seteuid(user)
+
+
+def test_names_as_long_as_a_file_may_have(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_counts([[1, 0], [0, 1]])
+    path = tmp_path / ("x" * 250 + ".json")
+    cm.save(path)
+    assert ConfusionMatrix.load(path) == cm
 
 
 def test_a_failed_write_leaves_what_was_there(

@@ -123,7 +123,8 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
     named = [column for column in columns if isinstance(column, str)]
     alike = difflib.get_close_matches(name, named, n=1)
     alike += [column for column in named if _plain(column) == _plain(name)]
-    hint = f"did you mean {alike[-1]!r}?" if alike else f"name the right one with `{role}`."
+    scores = ", or the columns of scores with `scores`" if role == DEFAULT_PREDICTION else ""
+    hint = f"did you mean {alike[-1]!r}?" if alike else f"name the right one with `{role}`{scores}."
     raise InputError(
         f"`{role}` must be a column, got {name!r}. The columns are: {_listed(columns)}.", hint=hint
     )

@@ -18,7 +18,12 @@ from deconfuse.adapters.file_queries import (
     value_columns,
 )
 from deconfuse.adapters.files import Predictions, open_predictions, typed_pairs
-from deconfuse.adapters.pairs import refuse_empty, refuse_missing, refuse_too_many_pairs
+from deconfuse.adapters.pairs import (
+    refuse_empty,
+    refuse_missing,
+    refuse_spaced,
+    refuse_too_many_pairs,
+)
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -104,6 +109,7 @@ def read_two_models(path: Paths, *, label: str, first: str, second: str) -> TwoM
             f" {two[0]!r} in {second!r}.",
             hint="map one column to the names of the other.",
         )
+    refuse_spaced(set().union(*(column.tolist() for column in (true, one, two))))
     return TwoModels(*(np.repeat(column, rows) for column in (true, one, two)))
 
 

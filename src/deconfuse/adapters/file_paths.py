@@ -6,11 +6,12 @@ import difflib
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from deconfuse._checks import show
 from deconfuse.errors import InputError
 
 __all__ = ["FileSet", "Paths", "expand_paths", "pattern_of"]
@@ -23,6 +24,7 @@ _DATA_SUFFIX = re.compile(
     r"(\.(gz|gzip|zst|zstd))?$",
     re.IGNORECASE,
 )
+_COMPRESSED = re.compile(r"\.(gz|gzip|zst|zstd)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,12 @@ def _expand(text: str) -> FileSet:
             hint="download it first, or open it in an engine and use ConfusionMatrix.from_frame.",
         )
     path = Path(text)
-    if path.is_file():
+    try:
+        is_file = path.is_file()
+    except OSError as error:
+        # Such as a name that is too long for any file.
+        raise InputError(f"File {show([text])} cannot be read: {error.strerror}.") from error
+    if is_file:
         return FileSet((path,))
     if path.is_dir():
         return _folder(path)
@@ -118,26 +125,45 @@ def _expand(text: str) -> FileSet:
             hint="write what it delivers to a file first.",
         )
     if glob.has_magic(text):
-        matches = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
-        files = [match for match in matches if match.is_file()]
-        if files:
-            return FileSet(tuple(files))
-        if not matches:
-            raise InputError(f"Pattern {text!r} must match at least one file, and matches none.")
-        parts = [_folder(match) for match in matches]
-        merged = tuple(file for part in parts for file in part.paths)
-        return FileSet(merged, any(part.partitioned for part in parts))
+        return _matches(text)
     raise InputError(f"File {text!r} must exist, and does not.", hint=_nearest(path))
 
 
-def _folder(folder: Path) -> FileSet:
-    # Names with a leading dot or underscore are marks and checksums of the job that wrote them.
-    files = [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+def _matches(pattern: str) -> FileSet:
+    # As with dots, a name with a leading underscore is meant only where the pattern has one: so
+    # jobs mark what they are done with.
+    takes_marks = os.path.basename(pattern).startswith("_")
+    matches = [
+        Path(match)
+        for match in sorted(glob.glob(pattern, recursive=True))
+        if takes_marks or not os.path.basename(match).startswith("_")
     ]
+    files = [match for match in matches if match.is_file()]
+    folders = [match for match in matches if not match.is_file()]
+    if not matches:
+        raise InputError(f"Pattern {pattern!r} must match at least one file, and matches none.")
+    if files and folders and "**" not in pattern:
+        raise InputError(
+            f"Pattern {pattern!r} must match files or folders, and matches both, such as"
+            f" {str(files[0])!r} and {str(folders[0])!r}.",
+            hint="name the folder itself for all that is below it, or end the pattern as the files"
+            " end, such as in '*.csv'.",
+        )
+    if files:
+        steps = Path(pattern).parts
+        fixed = next(at for at, step in enumerate(steps) if glob.has_magic(step))
+        return FileSet(
+            tuple(files),
+            all(any("=" in step for step in file.parts[fixed:-1]) for file in files),
+        )
+    parts = [_folder(match) for match in folders]
+    merged = tuple(file for part in parts for file in part.paths)
+    named = all("=" in folder.name for folder in folders)
+    return FileSet(merged, named or all(part.partitioned for part in parts))
+
+
+def _folder(folder: Path) -> FileSet:
+    files = sorted(_files_below(folder))
     named = [file for file in files if _DATA_SUFFIX.search(file.name)]
     chosen = named or files
     if not chosen:
@@ -146,19 +172,53 @@ def _folder(folder: Path) -> FileSet:
     return FileSet(tuple(chosen), partitioned)
 
 
-def _refuse_repeated(files: Sequence[Path]) -> None:
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of those inside it, also behind links."""
     seen: set[str] = set()
-    repeated: list[str] = []
+    for place, folders, names in os.walk(folder, followlinks=True, onerror=_refuse_unreadable):
+        real = os.path.realpath(place)
+        if real in seen:
+            raise InputError(
+                f"Folder {str(folder)!r} must hold each file once, and comes to {place!r} again"
+                " through a link.",
+                hint="its rows would count twice; name the files, or remove the link.",
+            )
+        seen.add(real)
+        # Names with a leading dot or underscore are marks and checksums of the job that wrote them.
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        for name in names:
+            path = Path(place, name)
+            if name.startswith((".", "_")):
+                continue
+            if path.is_file():
+                yield path
+            elif path.is_symlink() and not path.exists():
+                raise InputError(
+                    f"File {str(path)!r} must exist, and is a link to nothing.",
+                    hint="its rows would be missing; mend or remove the link.",
+                )
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    raise InputError(f"Folder {error.filename!r} could not be opened: {error.strerror}.") from error
+
+
+def _refuse_repeated(files: Sequence[Path]) -> None:
+    """Raise if a file is there twice: by two names, by links, or plain and compressed."""
+    seen: dict[object, Path] = {}
     for file in files:
-        place = os.path.abspath(file)
-        if place in seen:
-            repeated.append(str(file))
-        seen.add(place)
-    if repeated:
-        raise InputError(
-            f"Each file must be named once, got {repeated[0]!r} more than once.",
-            hint="its rows would count twice.",
-        )
+        found = file.stat()
+        for key in ((found.st_dev, found.st_ino), _COMPRESSED.sub("", os.path.abspath(file))):
+            if key in seen and seen[key] is not file:
+                if os.path.abspath(seen[key]) == os.path.abspath(file):
+                    what = f"{str(file)!r} more than once"
+                else:
+                    what = f"{str(seen[key])!r} and {str(file)!r}, which are the same"
+                raise InputError(
+                    f"Each file must be named once, got {what}.",
+                    hint="its rows would count twice.",
+                )
+            seen[key] = file
 
 
 def _nearest(path: Path) -> str | None:

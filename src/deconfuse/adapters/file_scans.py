@@ -22,7 +22,7 @@ from deconfuse.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Header", "Scan", "Typing", "make_scans", "read_header", "zstd_head"]
+__all__ = ["Header", "Scan", "Typing", "make_scans", "read_header"]
 
 # Whether values come with types of the engine, as text, or as JSON.
 Typing: TypeAlias = Literal["native", "text", "json"]
@@ -82,7 +82,7 @@ def make_scans(
         )
     match files[0].format:
         case "csv":
-            return _csv_scans(files)
+            return _csv_scans(connection, files, partitioned=partitioned)
         case "json":
             return _json_scans(connection, files)
         case "parquet":
@@ -93,8 +93,8 @@ def make_scans(
             return [_arrow_stream_scan(connection, file) for file in files]
         case "npz":
             raise InputError(
-                f"Saved matrices must be read one by one, got {len(files):,} files.",
-                hint="load each with ConfusionMatrix.load and merge them with `+`.",
+                f"File {str(files[0].path)!r} is a saved matrix, which has no scores.",
+                hint="leave out `scores`.",
             )
 
 
@@ -132,28 +132,13 @@ def read_header(file: DataFile) -> Header:
     return Header(tuple(header), delimiter)
 
 
-def zstd_head(connection: duckdb.DuckDBPyConnection, path: Any) -> bytes:
-    """Return the first lines of a zstd file."""
-    import duckdb
-
-    # \x01 separates nothing in text, so every line is one value.
-    query = (
-        "SELECT line FROM read_csv(?, auto_detect=false, header=false, delim=?, quote='',"
-        " escape='', columns={'line': 'VARCHAR'}, compression='zstd', null_padding=true,"
-        " ignore_errors=true) LIMIT 100"
-    )
-    try:
-        rows = connection.execute(query, [[pattern_of(path)], "\x01"]).fetchall()
-    except duckdb.Error as error:
-        raise InputError(f"File {str(path)!r} could not be decompressed as zstd text.") from error
-    return "\n".join(line or "" for (line,) in rows).encode()
-
-
 def _outside_quotes(line: str, mark: str) -> int:
     return sum(part.count(mark) for part in line.split('"')[::2])
 
 
-def _csv_scans(files: Sequence[DataFile]) -> list[Scan]:
+def _csv_scans(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+) -> list[Scan]:
     """Return one scan for each layout: files may differ in the order of their columns."""
     layouts: dict[tuple[Header, str], list[DataFile]] = {}
     for file in files:
@@ -164,11 +149,16 @@ def _csv_scans(files: Sequence[DataFile]) -> list[Scan]:
         source = (
             "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
             " compression=?, strict_mode=true, null_padding=false, ignore_errors=false,"
-            f" hive_partitioning=false, columns={{{types}}})"
+            f" hive_partitioning=?, hive_types_autocast=false, columns={{{types}}})"
         )
         patterns = [pattern_of(member.path) for member in members]
-        parameters = (patterns, header.delimiter, compression)
-        scans.append(Scan(tuple(members), header.names, "text", source, parameters))
+        parameters = (patterns, header.delimiter, compression, partitioned)
+        scan = Scan(tuple(members), header.names, "text", source, parameters)
+        if partitioned:
+            described = _described(connection, members, source, parameters)
+            folders = described.columns[len(header.names) :]
+            scan = replace(scan, columns=(*header.names, *folders), source=described.source)
+        scans.append(scan)
     return scans
 
 

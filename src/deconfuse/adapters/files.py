@@ -20,8 +20,9 @@ from deconfuse.adapters.file_queries import (
     pair_query,
     refuse_mixed_files,
 )
-from deconfuse.adapters.file_scans import Scan, make_scans, zstd_head
-from deconfuse.adapters.matrix_files import load_matrix
+from deconfuse.adapters.file_scans import Scan, make_scans
+from deconfuse.adapters.gzip_check import verified_gzip
+from deconfuse.adapters.matrix_files import load_matrices
 from deconfuse.adapters.pairs import (
     PairTable,
     WeightSums,
@@ -38,6 +39,7 @@ from deconfuse.adapters.score_columns import (
     refuse_unknown_scores,
 )
 from deconfuse.adapters.text_values import from_json, from_text
+from deconfuse.adapters.zstd_lines import zstd_head
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -63,7 +65,7 @@ def count_file(
         CSV, TSV, Parquet, JSON lines or Arrow IPC; CSV and JSON plain or compressed with gzip or
         zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these. The
         content must be what the name says. A matrix that was saved with its class names is
-        recognized and loaded.
+        recognized and loaded; several of them are merged, as `+` does.
     label, prediction : str
         Columns of class names. Where a default name is absent, the usual ones are looked for
         ("y_true", "target", "y_pred", "pred" and so on), and a ``ColumnChoiceWarning`` says which
@@ -83,15 +85,19 @@ def count_file(
     ------
     InputError
         If a file does not exist, is empty, truncated, malformed or not what its name says; if a
-        column is missing, or holds missing values, floats or identifiers.
+        column is missing, or holds missing values, floats or identifiers; if two class names
+        differ only in the spaces around them; if a table could be scores as well as a matrix.
     MissingExtraError
-        For Arrow IPC, if PyArrow is not installed.
+        For Arrow IPC, and for matrices in zstd, if PyArrow is not installed.
 
     Notes
     -----
     Parquet and Arrow have types, and JSON has some. In CSV, classes are whole numbers, bools or ISO
     dates where all values of both columns are written as such, and strings otherwise. An empty
     value is a missing one.
+
+    Files of one set may differ in the order of their columns and in the width of their whole
+    numbers. The checksums of gzip files are verified on a second thread while DuckDB counts.
 
     DuckDB runs in memory of its own, spills to a temporary folder, and may neither load extensions
     nor use the network.
@@ -131,7 +137,9 @@ class Predictions:
 
     def fetch(self, query: PairQuery) -> dict[str, Any]:
         """Run a query and return its columns as arrays."""
-        return self.connection.execute(query.sql, query.parameters).fetchnumpy()
+        files = (file for scan in self.scans for file in scan.files)
+        with verified_gzip([file.path for file in files if file.compression == "gzip"]):
+            return self.connection.execute(query.sql, query.parameters).fetchnumpy()
 
 
 @contextmanager
@@ -147,8 +155,8 @@ def open_predictions(
         inspected = [
             inspect_file(file, lambda zipped: zstd_head(connection, zipped)) for file in files.paths
         ]
-        if scores is None and len(inspected) == 1:
-            saved = load_matrix(inspected[0], label=label, prediction=prediction)
+        if scores is None:
+            saved = load_matrices(inspected, label=label, prediction=prediction)
             if saved is not None:
                 yield saved
                 return

@@ -29,6 +29,7 @@ __all__ = [
     "build_matrix",
     "refuse_empty",
     "refuse_missing",
+    "refuse_spaced",
     "refuse_too_many_pairs",
 ]
 
@@ -136,6 +137,7 @@ def build_matrix(
         _refuse_identifiers(pred, true, rows)
     counts, squares = _cell_sums(table, columns.weight)
     labels = tuple(sorted({*true.names, *pred.names, *classes}))
+    refuse_spaced(labels)
     place = {name: position for position, name in enumerate(labels)}
     true_at, pred_at = true.positions(place), pred.positions(place)
     matrix = assemble(true_at, pred_at, counts, len(labels))
@@ -163,6 +165,23 @@ def refuse_missing(missing: Mapping[str, int], rows: int) -> None:
         f"Labels and predictions must have no missing values, got {parts} (of {rows:,} rows).",
         hint="drop these rows, or give the missing class a name of its own.",
     )
+
+
+def refuse_spaced(names: Iterable[Label]) -> None:
+    """Raise if two class names differ only in the spaces around them."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        if isinstance(name, str):
+            spellings.setdefault(name.strip(), []).append(name)
+    double = [" and ".join(map(repr, found)) for found in spellings.values() if len(found) > 1]
+    if double:
+        more = f" and {len(double) - 3:,} more such" if len(double) > 3 else ""
+        raise InputError(
+            "Class names must differ in more than the spaces around them, got"
+            f" {'; '.join(double[:3])}{more}.",
+            hint="strip the values, as `frame[column].str.strip()` does in pandas; if these are"
+            " different classes, use ConfusionMatrix.from_predictions, which takes any labels.",
+        )
 
 
 def refuse_too_many_pairs(pairs: int) -> None:
