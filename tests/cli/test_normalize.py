@@ -136,6 +136,14 @@ def test_columns_that_were_found_are_said(run, predictions, tmp_path):
     assert "note:" not in named.err
 
 
+def test_scores_named_one_by_one(run, tmp_path):
+    (tmp_path / "s.csv").write_text('label,cat,"dog, big"\ncat,0.9,0.1\n"dog, big",0.2,0.8\n')
+    ran = run("normalize", "s.csv", "--scores", "cat", "--scores", "dog, big", "--json")
+    document = json.loads(ran.out)
+    assert document["labels"] == ["cat", "dog, big"]
+    assert document["counts"] == [[1, 0], [0, 1]]
+
+
 def test_weights_and_scores(run, tmp_path):
     (tmp_path / "s.csv").write_text("label,cat,dog,w\ncat,0.9,0.1,2\ndog,0.6,0.4,1\ndog,0,1,1\n")
     ran = run("normalize", "s.csv", "--scores", "cat,dog", "--weight", "w", "--json")

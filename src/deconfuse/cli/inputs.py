@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +51,18 @@ class Columns:
     label: str
     prediction: str
     weight: str | None = None
-    scores: str | None = None
+    scores: Sequence[str] | None = None
     labels: str | None = None
 
     @property
     def score_columns(self) -> str | list[str] | None:
         """The one column of lists, or the columns of the classes."""
-        if self.scores is None or "," not in self.scores:
-            return self.scores
-        return [name.strip() for name in self.scores.split(",")]
+        if not self.scores:
+            return None
+        if len(self.scores) > 1:
+            return list(self.scores)
+        (names,) = self.scores
+        return [name.strip() for name in names.split(",")] if "," in names else names
 
 
 def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
@@ -145,7 +148,7 @@ def read_models(source: str, columns: Columns, against: str) -> TwoModels:
     """Read the predictions of two models on the rows of one table."""
     from deconfuse.adapters.file_models import read_two_models
 
-    if columns.weight is not None or columns.scores is not None:
+    if columns.weight is not None or columns.score_columns is not None:
         raise InputError(
             "`--against` compares two columns of predictions, without weights, scores."
         )

@@ -62,11 +62,11 @@ WeightOption = Annotated[
     ),
 ]
 ScoresOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--scores",
         help="Predict the class with the highest score: a column of lists, or the columns of the"
-        " classes with commas between (cat,dog,bird).",
+        " classes, with commas between (cat,dog,bird) or each with a --scores of its own.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),
