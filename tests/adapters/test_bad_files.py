@@ -288,14 +288,16 @@ class TestRows:
         path = self.lines(tmp_path, '[{"label":1,"prediction":1}, {"la', "x.json")
         refused(path, "must be JSON lines, one object a line, and is malformed: ")
 
-    @pytest.mark.parametrize("key", ["label", "prediction", "w", "it's"])
+    @pytest.mark.parametrize("key", ["label", "prediction", "w", "it's", "50%_!", "\\u00fc"])
     def test_a_key_twice_in_an_object(self, tmp_path: Path, key: str) -> None:
-        good = '{"label": "a", "prediction": "b", "w": 1, "it\'s": 1}\n'
+        good = '{"label": "a", "prediction": "b", "w": 1, "it\'s": 1, "50%_!": 1, "ü": 1}\n'
         twice = good[:-2] + f', "{key}": 2}}\n'
         path = self.lines(tmp_path, good * 3000 + twice + good, "x.jsonl")
-        weight = "it's" if key == "it's" else "w"
+        weight = key.replace("\\u00fc", "ü") if key not in ("label", "prediction") else "w"
         error = refused(
-            path, f"must have a key once in every object, got .{key}. twice", weight=weight
+            path,
+            f"must have a key once in every object, got .{weight if weight != 'w' else key}. twice",
+            weight=weight,
         )
         assert "which of the two" in error
 
@@ -412,6 +414,12 @@ class TestColumns:
         refused(path, "`scores` must be a column, got 'c'", scores=["a", "c"])
         refused(path, "must be a column of lists, or the columns of the classes", scores=[])
         refused(path, "must name each column once", scores=["a", "a"])
+
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+    def test_numbers_where_lists_should_be(self, tmp_path: Path, suffix: str) -> None:
+        path = write(tmp_path, f"x.{suffix}", {"label": ["a", "b"], "a": [0.1, 0.9]})
+        error = refused(path, "must be a column of lists of numbers, got none in 'a'", scores="a")
+        assert "one column a class" in error
 
     def test_texts_as_scores(self, tmp_path: Path) -> None:
         path = write(tmp_path, "x.parquet", {"label": [0], "p": ["high"]})

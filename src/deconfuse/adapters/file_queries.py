@@ -147,7 +147,7 @@ def refuse_mixed_files(scans: Sequence[Scan], column: str, role: str) -> None:
 def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
     column = scan.column(name, role)
     if scan.typing == "json":
-        return f"nullif(CAST({_json_value(name, parameters)} AS VARCHAR), 'null')"
+        return f"CAST({_json_value(name, parameters)} AS VARCHAR)"
     if scan.typing == "native" and _kind_of(scan, name) == "null":
         return "NULL"
     return column
@@ -175,6 +175,9 @@ def _hint_for(found: str) -> str:
 
 def _result(scans: Sequence[Scan], name: str, key: str) -> str:
     """Return SQL for a grouped value in a type that arrives in numpy without loss."""
+    if scans[0].typing == "json":
+        # Once for each group: for each row, it would take every value from its object twice.
+        return f"nullif({key}, 'null')"
     if scans[0].typing == "native":
         kinds = {_kind_of(scan, name) for scan in scans}
         if "int" in kinds:
@@ -237,7 +240,7 @@ def _content(scan: Scan, extra: Extra, parameters: list[Any]) -> str:
 def _json_value(name: str, parameters: list[Any]) -> str:
     """Return SQL for the value of a key that an object may have once; readers differ on the rest.
 
-    The first place of the key, counted from either end, is the same one.
+    The first place of the key, counted from either end, must be the same one.
     """
     parameters += [name, name, f"{TWICE}{name}", _pointer(name)]
     keys = "json_keys(json)"
