@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import is_finite_number
+from deconfuse._checks import is_finite_number, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -17,6 +17,7 @@ __all__ = [
     "MAX_DENSE_CLASSES",
     "Cells",
     "as_confusion",
+    "as_generator",
     "cells_of",
     "check_epsilon",
     "check_level",
@@ -81,11 +82,24 @@ def as_confusion(matrix: Any) -> ConfusionMatrix:
     return matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
 
 
+def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Return where randomness comes from: what was given, or a generator of that seed."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return np.random.default_rng(rng)
+    if not is_whole_number(rng) or rng < 0:
+        raise InputError(
+            "`rng` must be a numpy.random.Generator or a seed, a whole number of at least 0, got"
+            f" {rng!r}.",
+            hint="np.random.default_rng(0), or just 0.",
+        )
+    return np.random.default_rng(int(rng))
+
+
 def check_epsilon(epsilon: float | None, n_classes: int) -> float:
     """Return epsilon, by default one over the number of classes."""
     if epsilon is None:
         return 1.0 / n_classes
-    if not np.isfinite(epsilon) or epsilon < 0:
+    if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
             f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
             hint="use 0.0 to add nothing, or None for the default.",

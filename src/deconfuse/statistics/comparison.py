@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from deconfuse._checks import Label, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
-from deconfuse.statistics.cells import as_confusion, cells_of, check_epsilon, check_level
+from deconfuse.statistics.cell_tests import cell_tests, shared_noise, triples_of
+from deconfuse.statistics.cells import (
+    as_confusion,
+    as_generator,
+    cells_of,
+    check_epsilon,
+    check_level,
+)
+from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.multiplicity import Correction, adjust
+from deconfuse.statistics.overall import overall_test
 from deconfuse.statistics.resampling import (
     Side,
-    Triples,
+    chance_differences,
+    effective_counts,
     overlap_interval,
-    paired_noise,
-    simulated_distances,
-    unpaired_noise,
+    sampled_noise,
 )
-from deconfuse.statistics.sensitivity import JointNoise, Sensitivity
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -33,12 +42,11 @@ __all__ = ["CellDifference", "Comparison", "cell_p_values", "compare"]
 
 FloatArray = NDArray[np.float64]
 
-_RESAMPLES, _FEWEST = 999, 49
-# Fewer replicates where classes are many, so that a comparison takes seconds.
-_MOST_CELLS = 20_000_000
+# Draws for the overall test, fewer where cells are many, so that a comparison takes seconds.
+_DRAWS, _FEWEST_DRAWS, _DRAWN_CELLS = 999, 199, 1_200_000
+# Of these, matrices that are bi-normalized for the interval of the Overlap.
+_REPLICATES, _FEWEST_REPLICATES, _REPLICATE_CELLS = 199, 29, 2_000_000
 _SEED = 0
-# Two predictions that agree on nearly all samples share nearly all noise, but never all of it.
-_LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +74,10 @@ class Comparison:
         The Overlap of both, as it is seen: noise makes it lower than it is.
     overlap_interval : (float, float)
         Confidence interval for the Overlap without noise, of at least the level asked for: it
-        always reaches down to the Overlap seen.
+        always holds the Overlap seen.
     overlap_if_equal : float
-        The Overlap that two equal classifiers would show on average with so many samples.
+        The Overlap that two classifiers which differ by label shares and favours alone would show
+        on average with so many samples.
     difference : ndarray of shape (n_classes, n_classes)
         First minus second.
     standard_errors : ndarray of shape (n_classes, n_classes)
@@ -77,6 +86,9 @@ class Comparison:
         Of no difference in a cell, each for itself.
     p_value : float
         Of no difference in any cell: the overall test.
+    smallest_p_value : float
+        The smallest one that samples with these margins could have given. Where it is not below
+        ``1 - level``, there are too few samples to tell, see `can_tell`.
     is_paired : bool
         Whether it was used that both predictions are of the same samples.
     level : float
@@ -92,6 +104,7 @@ class Comparison:
     standard_errors: FloatArray
     raw_p_values: FloatArray
     p_value: float
+    smallest_p_value: float
     is_paired: bool
     level: float
 
@@ -103,6 +116,11 @@ class Comparison:
     def labels(self) -> tuple[Label, ...]:
         """Class names in matrix order."""
         return self.first.labels
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether there are samples enough for the overall test to find any difference."""
+        return self.smallest_p_value < 1 - self.level
 
     @property
     def p_values(self) -> FloatArray:
@@ -151,6 +169,27 @@ class Comparison:
         from deconfuse.statistics.comparison_text import to_dict
 
         return to_dict(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON text, which any JSON reader takes (no NaN, no infinity).
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces a level; by default all on one line.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import json, deconfuse as dc
+        >>> c = dc.compare([[80, 20], [9, 91]], [[50, 50], [9, 91]])
+        >>> json.loads(c.to_json())["is_paired"]
+        False
+        """
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         from deconfuse.statistics.comparison_text import to_text
@@ -218,11 +257,19 @@ def compare(
     half, the rest of its row is tested. So it holds for small counts too, also when one matrix has
     many more samples.
 
-    The overall p-value compares the Overlap with those of matrices simulated from the fit that has
-    one bi-normalized matrix for both sides and the margins of each (no three-way interaction).
-    Label imbalance and prediction bias may differ between the two at will: this tests similarity
-    alone. For paired predictions the samples are drawn anew instead. Above 300 classes simulated
-    matrices are bi-normalized to first order.
+    The overall test asks whether the two differ by more than label shares and favours, which may
+    differ at will. It is exact: given the sum of both tables and the margins of each, all tables
+    that could have been seen have known probabilities under the null hypothesis, and the one seen
+    is ranked among draws of them (see `deconfuse.statistics.conditional` and
+    `deconfuse.statistics.overall`). So its p-values are uniform for any number of classes and
+    samples, up to ties: with very few samples it cannot become small, which `can_tell` says. For
+    paired predictions the same is done with the samples on which the two models disagree. The
+    smallest p-value is one over the number of draws: 0.001, with very many cells 0.005. Weighted
+    counts enter as their effective numbers of samples, where the test is approximate.
+
+    The interval of the Overlap is cautious at both ends, see
+    `deconfuse.statistics.resampling.overlap_interval`. Above 300 classes drawn matrices are
+    bi-normalized to first order for it.
 
     Examples
     --------
@@ -243,35 +290,62 @@ def compare(
             "`epsilon` must be positive to compare cells on the logit scale, got 0.",
             hint="leave it at its default.",
         )
-    generator = np.random.default_rng(_SEED if rng is None else rng)
+    generator = as_generator(_SEED if rng is None else rng)
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
     sides = [_side(n, added) for n in normalized]
-    triples = None if paired is None else _triples(one, other, paired)
-    covariance = None if triples is None else _covariances(sides, triples)
-    p_values, errors = _cell_tests(sides, covariance)
+    triples = None if paired is None else triples_of(one, other, paired)
+    covariance = None if triples is None else shared_noise(sides, triples)
+    p_values, errors = cell_tests(sides, covariance)
     difference = sides[0].matrix - sides[1].matrix
-    n_resamples = int(np.clip(_MOST_CELLS // one.n_classes**2, _FEWEST, _RESAMPLES))
-    noise = (
-        unpaired_noise(sides[0], sides[1], n_resamples, generator)
-        if triples is None
-        else paired_noise(sides[0], sides[1], triples, n_resamples, generator)
-    )
-    distance = float(np.abs(difference).sum()) / (2 * one.n_classes)
-    distances = simulated_distances(difference, noise)
-    by_chance = distances[0]
+    tables = _null_tables(sides, triples, generator)
+    overall = overall_test(tables, is_paired=triples is not None)
+    n_replicates = _fitting(_REPLICATE_CELLS, difference.size, _FEWEST_REPLICATES, _REPLICATES)
+    n_replicates = min(n_replicates, tables.draws.shape[1] - 1)
+    chance = _chance(sides, tables, n_replicates)
+    noise = sampled_noise(sides[0], sides[1], triples, n_replicates, generator)
+    by_chance = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in chance()])
     return Comparison(
         first=normalized[0],
         second=normalized[1],
         overlap=overlap(normalized[0], normalized[1]),
-        overlap_interval=overlap_interval(distance, distances, level, one.n_classes),
-        overlap_if_equal=float(1 - by_chance.mean()),
+        overlap_interval=overlap_interval(difference, errors, chance, noise, level),
+        overlap_if_equal=float(1 - by_chance.mean() / (2 * one.n_classes)),
         difference=difference,
         standard_errors=errors,
         raw_p_values=p_values,
-        p_value=float((1 + (by_chance >= distance).sum()) / (1 + n_resamples)),
+        p_value=overall.p_value,
+        smallest_p_value=overall.smallest,
         is_paired=triples is not None,
         level=float(level),
     )
+
+
+def _null_tables(
+    sides: list[Side], triples: Triples | None, rng: np.random.Generator
+) -> NullTables:
+    """Return what would have been seen as likely, did the two differ by margins alone."""
+    if triples is not None:
+        n_draws = _fitting(_DRAWN_CELLS, len(triples.counts), _FEWEST_DRAWS, _DRAWS)
+        return paired_tables(triples, len(sides[0].matrix), n_draws, rng)
+    first, second = (effective_counts(side, rng) for side in sides)
+    n_cells = int(((first + second) > 0).sum())
+    n_draws = _fitting(_DRAWN_CELLS, max(n_cells, 1), _FEWEST_DRAWS, _DRAWS)
+    return unpaired_tables(first, second, n_draws, rng)
+
+
+def _chance(
+    sides: list[Side], tables: NullTables, n_replicates: int
+) -> Callable[[], Iterable[FloatArray]]:
+    """Return a function that gives the differences of drawn matrices, kept where they are small."""
+    again = partial(chance_differences, sides[0], sides[1], tables, n_replicates)
+    if n_replicates * tables.n_classes**2 > 2 * _REPLICATE_CELLS:
+        return again
+    kept = list(again())
+    return lambda: kept
+
+
+def _fitting(budget: int, size: int, fewest: int, most: int) -> int:
+    return int(np.clip(budget // size, fewest, most))
 
 
 def cell_p_values(
@@ -296,8 +370,8 @@ def cell_p_values(
     one, other = _aligned(first, second)
     added = check_epsilon(None, one.n_classes)
     sides = [_side(cm.normalize("bi", epsilon=added), added) for cm in (one, other)]
-    covariance = None if paired is None else _covariances(sides, _triples(one, other, paired))
-    return adjust(_cell_tests(sides, covariance)[0], correction)
+    covariance = None if paired is None else shared_noise(sides, triples_of(one, other, paired))
+    return adjust(cell_tests(sides, covariance)[0], correction)
 
 
 def _aligned(
@@ -318,109 +392,15 @@ def _aligned(
     return first, second.reorder(first.labels)
 
 
-def _side(normalized: Normalized, epsilon: float) -> Side:
-    cells = cells_of(normalized.source, epsilon, what="Compared matrices")
-    if normalized.source.total == 0:
-        raise InputError("Compared matrices must have samples, but one has none.")
-    return Side(cells, _dense(normalized), epsilon)
-
-
-def _cell_tests(sides: list[Side], covariance: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the p-value and the standard error of every cell's difference."""
-    variances = [
-        Sensitivity.of(side.matrix).variances(side.cells.variances / side.exposures**2)
-        for side in sides
-    ]
-    together = variances[0] + variances[1]
-    # For a cell above one half, the rest of its row is the rarer event.
-    common = sides[0].matrix + sides[1].matrix > 1.0
-    values = [np.where(common, _rest(side.matrix), side.matrix) for side in sides]
-    spread = [v / value**2 for v, value in zip(variances, values, strict=True)]
-    gain = np.ones_like(together)
-    if covariance is not None:
-        shared = 2 * covariance / (values[0] * values[1])
-        total = spread[0] + spread[1]
-        gain = total / np.maximum(total - shared, _LEAST_SPREAD * total)
-        together = np.maximum(together - 2 * covariance, 0.0)
-    samples = [gain / part for part in spread]
-    exposures = [n / value for n, value in zip(samples, values, strict=True)]
-    return _rate_test(samples, exposures), np.sqrt(together)
-
-
-def _rate_test(samples: list[FloatArray], exposures: list[FloatArray]) -> FloatArray:
-    """Return two-sided mid-p values of equal rates, for numbers of samples and exposures.
-
-    Given the sum of two Poisson numbers, the first is binomial with the share of its exposure.
-    """
-    total = samples[0] + samples[1]
-    share = exposures[0] / (exposures[0] + exposures[1])
-    at_least = betainc(samples[0], total - samples[0] + 1, share)
-    more = betainc(samples[0] + 1, total - samples[0], share)
-    above = (at_least + more) / 2
-    return np.asarray(np.minimum(1.0, 2 * np.minimum(above, 1 - above)))
-
-
-def _rest(matrix: FloatArray) -> FloatArray:
-    """Return one minus every cell, summed from the other cells where the cell is close to one."""
-    rest = 1.0 - matrix
-    for i, j in np.argwhere(matrix > 0.9):
-        rest[i, j] = matrix[i, :j].sum() + matrix[i, j + 1 :].sum()
-    return np.maximum(rest, np.finfo(float).tiny)
-
-
-def _triples(
-    first: ConfusionMatrix, second: ConfusionMatrix, paired: tuple[Any, Any, Any]
-) -> Triples:
-    if not isinstance(paired, (tuple, list)) or len(paired) != 3:
-        raise InputError(
-            "`paired` must be the tuple (y_true, first_predictions, second_predictions).",
-        )
-    if first.is_weighted or second.is_weighted:
-        raise InputError(
-            "Paired comparison needs unweighted samples, got weighted counts.",
-            hint="leave out `paired`; the weights are then taken into account as they are.",
-        )
-    true, one, other = (first.index_of(column) for column in paired)
-    if not len(true) == len(one) == len(other):
-        raise InputError(
-            "`paired` must be three columns of the same samples, got"
-            f" {len(true):,}, {len(one):,} and {len(other):,} values."
-        )
-    n_classes = first.n_classes
-    keys, counts = np.unique((true * n_classes + one) * n_classes + other, return_counts=True)
-    triples = Triples(
-        (keys // n_classes**2).astype(np.intp),
-        (keys // n_classes % n_classes).astype(np.intp),
-        (keys % n_classes).astype(np.intp),
-        counts.astype(np.int64),
-    )
-    for which, cm, predicted in (
-        ("first", first, triples.first),
-        ("second", second, triples.second),
-    ):
-        counted = np.zeros((n_classes, n_classes))
-        np.add.at(counted, (triples.true, predicted), triples.counts)
-        if not np.array_equal(counted, cells_of(cm, 0.0, what="Compared matrices").values):
-            raise InputError(
-                f"`paired` must be the predictions behind both matrices, but the {which} matrix"
-                " counts others.",
-                hint="make both matrices from these columns with `from_predictions`.",
-            )
-    return triples
-
-
-def _covariances(sides: list[Side], triples: Triples) -> FloatArray:
-    factors = [1 / side.exposures for side in sides]
-    weights = (
-        triples.counts
-        * factors[0][triples.true, triples.first]
-        * factors[1][triples.true, triples.second]
-    )
-    joint = JointNoise((triples.true, triples.first, triples.second), weights, len(sides[0].matrix))
-    first, second = (Sensitivity.of(side.matrix) for side in sides)
-    return first.covariances(second, joint)
-
-
 def _dense(normalized: Normalized) -> FloatArray:
     matrix = normalized.matrix
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+def _side(normalized: Normalized, epsilon: float) -> Side:
+    cells, plain = (
+        cells_of(normalized.source, e, what="Compared matrices") for e in (epsilon, 0.0)
+    )
+    if normalized.source.total == 0:
+        raise InputError("Compared matrices must have samples, but one has none.")
+    return Side(cells, plain, _dense(normalized), epsilon)

@@ -73,6 +73,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "overlap_interval": list(comparison.overlap_interval),
         "overlap_if_equal": comparison.overlap_if_equal,
         "p_value": comparison.p_value,
+        "smallest_p_value": comparison.smallest_p_value,
+        "can_tell": comparison.can_tell,
         "is_paired": comparison.is_paired,
         "level": comparison.level,
         "epsilon": comparison.first.epsilon,
@@ -99,14 +101,23 @@ def _summary(comparison: Comparison) -> list[str]:
     low, high = comparison.overlap_interval
     alpha = 1 - comparison.level
     significant = int((comparison.p_values < alpha).sum())
-    verdict = (
-        "The two differ in which classes they confuse"
-        if comparison.p_value < alpha
-        else "No difference in which classes they confuse is shown"
-    )
+    # The same predictions for the same samples need no test.
+    is_same = comparison.is_paired and not comparison.difference.any()
+    has_power = comparison.can_tell or is_same
+    if comparison.p_value < alpha:
+        verdict = "The two differ in which classes they confuse"
+    elif has_power:
+        verdict = "No difference in which classes they confuse is shown"
+    else:
+        verdict = "Too few samples to tell whether the two differ in which classes they confuse"
     pairing = "paired samples" if comparison.is_paired else "independent samples"
+    smallest = (
+        ""
+        if has_power
+        else f"; with these margins it could not be below {comparison.smallest_p_value:.2g}"
+    )
     return [
-        f"{verdict} (p = {comparison.p_value:.3g}, {pairing}).",
+        f"{verdict} (p = {comparison.p_value:.3g}{smallest}, {pairing}).",
         f"Overlap {comparison.overlap:.3f}; without noise {low:.3f} to {high:.3f}"
         f" ({comparison.level:.0%}); equal classifiers would show"
         f" {comparison.overlap_if_equal:.3f}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -141,6 +142,27 @@ class Diagnosis:
             "hierarchy": _plain(self.hierarchy) if tree else None,
             "order": _plain(self.order) if tree else None,
         }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return `to_dict` as JSON text, which any JSON reader takes (no NaN, no infinity).
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces a level; by default all on one line.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import json, deconfuse as dc
+        >>> d = dc.diagnose([[80, 20], [9, 91]])
+        >>> json.loads(d.to_json())["look_alikes"][0]["count"]
+        20.0
+        """
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         from deconfuse.statistics.diagnosis_text import to_text

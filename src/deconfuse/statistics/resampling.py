@@ -1,212 +1,207 @@
-"""What the difference of two bi-normalized matrices would be by chance, from simulation."""
+"""How far apart chance alone puts two bi-normalized matrices: the interval of their Overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import Cells
+from deconfuse.statistics.conditional import NullTables, Triples
 from deconfuse.statistics.sensitivity import Sensitivity
+from deconfuse.statistics.uncertainty import resample
 
-__all__ = [
-    "Side",
-    "Triples",
-    "common_matrix",
-    "overlap_interval",
-    "paired_noise",
-    "simulated_distances",
-    "unpaired_noise",
-]
+__all__ = ["Side", "chance_differences", "effective_counts", "overlap_interval", "sampled_noise"]
 
 FloatArray = NDArray[np.float64]
 
 # Up to this number of classes every replicate is bi-normalized; above it, the change is linear.
 _MAX_EXACT = 300
-_COMMON_STEPS = 8
-_LARGEST_MULTIPLE = 2.5
 _BATCH_CELLS = 4_000_000
-# Good and Turing's number is spread evenly over cells that are not even, which exaggerates how much
-# they vary; with this part of it, simulated matrices overlap as much as real ones do.
-_UNSEEN = 0.4
+# How far from zero, in standard errors, a difference counts as one that may be zero.
+_NEAR = 0.6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Side:
-    """One of two matrices under comparison: its cells with epsilon, and its bi-normalization."""
+    """One of two matrices under comparison.
+
+    Attributes
+    ----------
+    cells : Cells
+        With epsilon.
+    plain : Cells
+        Without.
+    matrix : ndarray of shape (n_classes, n_classes)
+        Bi-normalized.
+    epsilon : float
+    """
 
     cells: Cells
+    plain: Cells
     matrix: FloatArray
     epsilon: float
+
+    @cached_property
+    def normalize(self) -> Callable[[FloatArray], FloatArray]:
+        """Bi-normalize stacks of counts.
+
+        Exactly for up to 300 classes, to first order around those seen for more.
+        """
+        if len(self.matrix) <= _MAX_EXACT:
+            return lambda counts: np.asarray(
+                scale(counts, epsilon=self.epsilon, throw=False).matrix
+            )
+        sensitivity, exposures = Sensitivity.of(self.matrix), self.exposures
+        return lambda counts: np.asarray(
+            self.matrix + sensitivity.change((counts - self.plain.values) / exposures)
+        )
 
     @property
     def exposures(self) -> FloatArray:
         """How many samples a cell would have for a bi-normalized value of one."""
         return np.asarray(self.cells.values / self.matrix)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Triples:
-    """Kinds of samples (true class, first prediction, second prediction) and their numbers."""
-
-    true: NDArray[np.intp]
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    counts: NDArray[np.int64]
+    @property
+    def units(self) -> FloatArray:
+        """What one effective sample of each true class weighs; a column."""
+        values = self.plain.values.sum(axis=1, keepdims=True)
+        variances = self.plain.variances.sum(axis=1, keepdims=True)
+        unit = np.full_like(values, self.plain.unit)
+        return np.divide(variances, values, out=unit, where=values > 0)
 
 
-def common_matrix(first: Side, second: Side) -> FloatArray:
-    """Return the bi-normalized matrix that both have in common, if they differ by margins alone.
+def effective_counts(side: Side, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return whole numbers of effective samples; fractions are rounded at random, fairly."""
+    counts = side.plain.values / side.units
+    nearest = np.rint(counts)
+    is_whole = np.abs(counts - nearest) < 1e-6
+    rounded = np.floor(counts + rng.random(counts.shape))
+    return np.asarray(np.where(is_whole, nearest, rounded).astype(np.int64))
 
-    The maximum-likelihood fit of two tables without three-way interaction: for given factors the
-    common cell is samples over exposures, for a given matrix the factors come from scaling it to
-    the margins; a few rounds of both.
-    """
+
+def chance_differences(
+    first: Side, second: Side, tables: NullTables, n_tables: int
+) -> Iterator[FloatArray]:
+    """Yield stacks of differences of bi-normalized matrices of some drawn tables."""
+    start = 1
+    for size in _batches(n_tables, tables.n_classes**2):
+        one, other = tables.dense(start, start + size)
+        start += size
+        yield first.normalize(one * first.units) - second.normalize(other * second.units)
+
+
+def sampled_noise(
+    first: Side,
+    second: Side,
+    triples: Triples | None,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Iterator[FloatArray]:
+    """Yield stacks of the noise in the difference, from a bootstrap of both, or of the triples."""
     sides = (first, second)
-    exposures = [side.exposures for side in sides]
-    seen = sum((side.cells.values - side.epsilon) / side.cells.unit for side in sides)
-    samples = _smoothed(np.asarray(seen))
-    common = first.matrix
-    for _ in range(_COMMON_STEPS):
-        exposed = sum(e / side.cells.unit for e, side in zip(exposures, sides, strict=True))
-        updated = np.asarray(scale(samples / exposed).matrix)
-        moved = float(np.abs(updated - common).max())
-        common = updated
-        exposures = [fitted_counts(common, side) / common for side in sides]
-        if moved < 1e-6:
-            break
-    return common
-
-
-def _smoothed(counts: FloatArray) -> FloatArray:
-    """Return counts with something in the cells where no sample was seen.
-
-    Good and Turing: in another such sample the cells that are empty now would together hold as many
-    samples as there are cells with one now. Counts as they are would never put a sample there, and
-    so vary too little.
-    """
-    empty = counts < 0.5
-    n_single = float(((counts >= 0.5) & (counts < 1.5)).sum())
-    result = counts.copy()
-    result[empty] = _UNSEEN * max(n_single, 1.0) / max(float(empty.sum()), 1.0)
-    return result
-
-
-def fitted_counts(common: FloatArray, side: Side) -> FloatArray:
-    """Return the common matrix scaled to the margins of one side."""
-    values = side.cells.values
-    # Chance draws from this fit and nobody reads it: a hundred-millionth of the samples is enough.
-    solution = scale(
-        common,
-        values.sum(axis=1),
-        values.sum(axis=0),
-        tolerance=1e-8 * float(values.sum()),
-        throw=False,
-    )
-    return np.asarray(solution.matrix)
-
-
-def unpaired_noise(
-    first: Side, second: Side, n_resamples: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield stacks of differences of bi-normalized matrices that are equal up to margins.
-
-    Parametric bootstrap: counts are drawn from the fit of the common matrix, so that cells where
-    no sample was seen vary too.
-    """
-    common = common_matrix(first, second)
-    normalize = _normalizer(common)
-    plans = []
-    for side in (first, second):
-        expected = fitted_counts(common, side)
-        seen = float(side.cells.values.sum()) - side.epsilon * expected.size
-        plans.append((side, expected, max(1, round(seen / side.cells.unit))))
-    for size in _batches(n_resamples, common.size):
-        draws = []
-        for side, expected, n_samples in plans:
-            shares = (expected / expected.sum()).ravel()
-            counts = rng.multinomial(n_samples, shares, size=size) * side.cells.unit
-            stack = counts.astype(np.float64).reshape(-1, *expected.shape)
-            draws.append(normalize(stack, side.epsilon, expected))
-        yield draws[0] - draws[1]
-
-
-def paired_noise(
-    first: Side, second: Side, triples: Triples, n_resamples: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield stacks of the noise in the difference when the same samples are drawn anew for both."""
-    n_classes = len(first.matrix)
-    total = int(triples.counts.sum())
-    sides = [
-        (side, predicted, _normalizer(side.matrix))
-        for side, predicted in ((first, triples.first), (second, triples.second))
-    ]
     for size in _batches(n_resamples, first.matrix.size):
-        draws = rng.multinomial(total, triples.counts / total, size=size)
-        changes = []
-        for side, predicted, normalize in sides:
-            keys = triples.true * n_classes + predicted
-            order = np.argsort(keys, kind="stable")
-            starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
-            flat = np.zeros((size, n_classes**2))
-            flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
-            stack = flat.reshape(-1, n_classes, n_classes)
-            changes.append(normalize(stack, side.epsilon, side.cells.values) - side.matrix)
+        if triples is None:
+            stacks = [resample(side.plain, size, rng) for side in sides]
+        else:
+            stacks = _resampled_triples(triples, len(first.matrix), size, rng)
+        changes = [
+            side.normalize(stack) - side.matrix for stack, side in zip(stacks, sides, strict=True)
+        ]
         yield changes[0] - changes[1]
 
 
-def simulated_distances(difference: FloatArray, noise: Iterable[FloatArray]) -> FloatArray:
-    """Return one minus the Overlap when so many times the difference is true and noise is added.
-
-    Parameters
-    ----------
-    difference : ndarray of shape (n_classes, n_classes)
-    noise : iterable of ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (n_multiples, n_resamples)
-        For the multiples of `multiples_of`; the first is zero, noise alone.
-    """
-    multiples = multiples_of(len(difference))
-    parts = [
-        np.stack([np.abs(multiple * difference + stack).sum(axis=(1, 2)) for multiple in multiples])
-        for stack in noise
-    ]
-    return np.asarray(np.concatenate(parts, axis=1) / (2.0 * len(difference)))
-
-
-def multiples_of(n_classes: int) -> FloatArray:
-    """Return the multiples of the difference seen that are tried as the true one."""
-    size = 101 if n_classes <= 100 else 26 if n_classes <= 300 else 11
-    return np.linspace(0.0, _LARGEST_MULTIPLE, size)
+def _resampled_triples(
+    triples: Triples, n_classes: int, size: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Return stacks of both tables when the same samples are drawn anew for both."""
+    total = int(triples.counts.sum())
+    draws = rng.multinomial(total, triples.counts / total, size=size)
+    stacks = []
+    for predicted in (triples.first, triples.second):
+        keys = triples.true * n_classes + predicted
+        order = np.argsort(keys, kind="stable")
+        starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
+        flat = np.zeros((size, n_classes**2))
+        flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
+        stacks.append(flat.reshape(-1, n_classes, n_classes))
+    return stacks
 
 
 def overlap_interval(
-    distance: float, distances: FloatArray, level: float, n_classes: int
+    difference: FloatArray,
+    errors: FloatArray,
+    by_chance: Callable[[], Iterable[FloatArray]],
+    noise: Iterable[FloatArray],
+    level: float,
 ) -> tuple[float, float]:
-    """Return an interval for the true Overlap, by inverting a test.
+    r"""Return an interval for the Overlap without noise.
 
-    Noise makes two matrices look more different than they are, so the Overlap seen is too low and
-    an interval around it would miss. Here a true difference of a multiple of the one seen is
-    supposed, noise is added, and the multiples are kept for which the distance seen is not unusual.
+    Parameters
+    ----------
+    difference, errors : ndarray of shape (n_classes, n_classes)
+        Of the bi-normalized matrices, and its standard errors.
+    by_chance : callable
+        Gives stacks of differences as of equal classifiers, the same whenever it is called.
+    noise : iterable of ndarray of shape (n, n_classes, n_classes)
+        Noise in the difference.
+    level : float
+
+    Returns
+    -------
+    low, high : float
+
+    Notes
+    -----
+    Noise only adds to the distance :math:`\sum |d|`: by its mean in equal classifiers where
+    :math:`d = 0`, by nothing where :math:`d` is large. Which cells are which is unknown, so each
+    end takes what is worse for it. The lower end takes off nothing. The upper end takes off what
+    chance adds, from cells in proportion to :math:`\exp(-d^2 / 2 (0.6\,s)^2)`, with a factor such
+    that equal classifiers have distance zero on average. Then both ends move by the usual multiple
+    of their standard errors.
     """
-    if distance == 0:
-        return 1.0, 1.0
-    multiples = multiples_of(n_classes)
-    tail = (1 - level) / 2
-    low, high = np.quantile(distances, [tail, 1 - tail], axis=1)
-    possible = multiples[(low <= distance) & (distance <= high)]
-    # Noise adds distance, so the Overlap seen bounds the true one from below. The multiples alone
-    # would claim more where cells are many and samples few: the difference seen is then mostly
-    # noise, and no multiple of it is like the true one.
-    most = max(1.0, float(possible[-1])) if possible.size else 1.0
-    least = float(possible[0]) if possible.size else 0.0
-    ends = np.clip(1 - distance * np.array([most, least]), 0.0, 1.0)
-    return float(ends[0]), float(ends[1])
+    z = float(norm.ppf(0.5 + level / 2))
+    chance = _mean_size(by_chance())
+    width = 2 * (_NEAR * errors) ** 2
+
+    def distance(values: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(values).sum(axis=(-2, -1)))
+
+    def near(values: FloatArray) -> FloatArray:
+        return np.asarray((chance * np.exp(-(values**2) / width)).sum(axis=(-2, -1)))
+
+    far, close = _measured(by_chance(), distance, near)
+    factor = float(far.mean() / close.mean()) if close.any() else 0.0
+    moved, moved_close = _measured((difference + stack for stack in noise), distance, near)
+    spread = max(float((moved - factor * moved_close).std()), float((far - factor * close).std()))
+    seen = float(distance(difference))
+    most = seen + z * float(moved.std())
+    least = seen - factor * float(near(difference)) - z * spread
+    ends = 1 - np.array([max(most, seen), min(least, seen)]) / (2.0 * len(difference))
+    low, high = np.clip(ends, 0.0, 1.0)
+    return float(low), float(high)
+
+
+def _mean_size(stacks: Iterable[FloatArray]) -> FloatArray:
+    """Return the mean absolute value of every cell over all stacks."""
+    sums, count = np.zeros(()), 0
+    for stack in stacks:
+        sums = sums + np.abs(stack).sum(axis=0)
+        count += len(stack)
+    return np.asarray(sums / max(count, 1))
+
+
+def _measured(
+    stacks: Iterable[FloatArray], *measures: Callable[[FloatArray], FloatArray]
+) -> tuple[FloatArray, ...]:
+    """Return what each measure says of all matrices in the stacks."""
+    parts = [[measure(stack) for measure in measures] for stack in stacks]
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
 def _batches(n_resamples: int, n_cells: int) -> Iterator[int]:
@@ -214,21 +209,3 @@ def _batches(n_resamples: int, n_cells: int) -> Iterator[int]:
     size = max(1, _BATCH_CELLS // n_cells)
     for start in range(0, n_resamples, size):
         yield min(size, n_resamples - start)
-
-
-def _normalizer(matrix: FloatArray) -> Callable[[FloatArray, float, FloatArray], FloatArray]:
-    """Return a function that bi-normalizes stacks of counts around an expectation.
-
-    Exactly for up to 300 classes, to first order around ``matrix`` for more.
-    """
-    if len(matrix) <= _MAX_EXACT:
-        return lambda counts, epsilon, expected: np.asarray(
-            scale(counts, epsilon=epsilon, throw=False).matrix
-        )
-    sensitivity = Sensitivity.of(matrix)
-
-    def to_first_order(counts: FloatArray, epsilon: float, expected: FloatArray) -> FloatArray:
-        noise = (matrix / expected) * (counts + epsilon - expected)
-        return matrix + sensitivity.change(noise)
-
-    return to_first_order

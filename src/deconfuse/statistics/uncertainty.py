@@ -13,7 +13,7 @@ from deconfuse._checks import is_whole_number
 from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.scaling import ScalingStatus, scale
 from deconfuse.scaling.problem import refuse_if_too_large
-from deconfuse.statistics.cells import Cells, cells_of, check_level
+from deconfuse.statistics.cells import Cells, as_generator, cells_of, check_level
 from deconfuse.statistics.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def bootstrap(
         raise InputError(
             f"`n_resamples` must be a whole number of at least 1, got {n_resamples!r}."
         )
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     shape = (n_resamples, normalized.n_classes, normalized.n_classes)
     refuse_if_too_large(shape, "The resamples together")
     cells = cells_of(normalized.source, 0.0, what="A bootstrap")

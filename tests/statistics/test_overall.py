@@ -1,0 +1,358 @@
+"""The overall test of a comparison: exact by enumeration, uniform by simulation, and with power."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import lgamma
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binom, fisher_exact, hypergeom, kstest
+
+from deconfuse import ConfusionMatrix, compare, normalize, overlap
+from deconfuse.statistics.conditional import (
+    NullTables,
+    Triples,
+    paired_tables,
+    unpaired_tables,
+)
+from deconfuse.statistics.overall import _expected, overall_test
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def _rates(n_classes: int, rng: np.random.Generator, accuracy: float = 0.8) -> Floats:
+    errors = rng.gamma(0.7, size=(n_classes, n_classes))
+    np.fill_diagonal(errors, 0)
+    rates = (1 - accuracy) * errors / errors.sum(axis=1, keepdims=True)
+    np.fill_diagonal(rates, accuracy)
+    return np.asarray(rates)
+
+
+def _shares(rates: Floats, rng: np.random.Generator, *, skewed: bool) -> Floats:
+    """Return the same similarity under some label shares and some favours."""
+    tilted = rates * np.exp((0.7 if skewed else 0.2) * rng.normal(size=len(rates)))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    even = np.full(len(rates), 1 / len(rates))
+    prevalence = 0.8 * rng.dirichlet(np.ones(len(rates))) + 0.2 * even if skewed else even
+    return np.asarray(prevalence[:, None] * tilted)
+
+
+def _draw(shares: Floats, size: int, rng: np.random.Generator) -> Ints:
+    return rng.multinomial(size, shares.ravel()).reshape(shares.shape)
+
+
+def _planted(rates: Floats, kind: str, rng: np.random.Generator) -> Floats:
+    """Return another classifier: one pair more alike, all errors others, or better throughout."""
+    other = rates.copy()
+    if kind == "pair":
+        for i, j in ((0, 1), (1, 0)):
+            other[i, j] += 0.15
+            other[i, i] -= 0.15
+    elif kind == "errors":
+        other = 0.5 * rates + 0.5 * _rates(len(rates), rng)
+    else:
+        other *= 0.75
+        np.fill_diagonal(other, 0)
+        np.fill_diagonal(other, 1 - other.sum(axis=1))
+    return other
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([[4, 1, 2], [1, 3, 0], [0, 2, 3]], [[3, 2, 0], [0, 5, 1], [2, 1, 4]])],
+)
+def test_draws_follow_the_exact_distribution(first, second) -> None:
+    one, total = np.array(first), np.array(first) + np.array(second)
+    weights = {}
+    for four in product(*(range(n + 1) for n in (total[:2, :2]).ravel())):
+        table = np.zeros((3, 3), dtype=int)
+        table[:2, :2] = np.reshape(four, (2, 2))
+        table[:2, 2] = one.sum(axis=1)[:2] - table[:2, :2].sum(axis=1)
+        table[2] = one.sum(axis=0) - table[:2].sum(axis=0)
+        if (table < 0).any() or (table > total).any():
+            continue
+        ways = -sum(lgamma(n + 1) for n in [*table.ravel(), *(total - table).ravel()])
+        weights[tuple(table.ravel())] = np.exp(ways)
+    chances = np.array(list(weights.values())) / sum(weights.values())
+    drawn = unpaired_tables(one, np.array(second), 4000, np.random.default_rng(0))
+    flat = np.zeros((4000, 9), dtype=int)
+    flat[:, drawn.cells] = drawn.draws[:, 1:].T
+    seen = dict.fromkeys(weights, 0)
+    for table in flat:
+        seen[tuple(table)] += 1
+    shares = np.array(list(seen.values())) / 4000
+    # Half the L1 distance of 4,000 true draws from their own distribution would be about this.
+    noise = np.sqrt(chances * (1 - chances) / 4000).sum() * np.sqrt(2 / np.pi) / 2
+    assert np.abs(shares - chances).sum() / 2 < 1.3 * noise
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 8))
+def test_draws_keep_margins_and_sum(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = rng.poisson(rng.gamma(0.5, 4, (2, n_classes, n_classes)))
+    tables = unpaired_tables(one, other, 5, rng)
+    for first, second in zip(*tables.dense(0, 6), strict=True):
+        np.testing.assert_array_equal(first + second, one + other)
+        np.testing.assert_array_equal(first.sum(axis=0), one.sum(axis=0))
+        np.testing.assert_array_equal(first.sum(axis=1), one.sum(axis=1))
+        assert (first >= 0).all()
+        assert (second >= 0).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_paired_draws_keep_margins_sum_and_agreement(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    true, first, second = rng.integers(0, 4, (3, 80))
+    tables = paired_tables(_triples(true, first, second, 4), 4, 5, rng)
+    one, other = (
+        ConfusionMatrix.from_predictions(true, p, labels=range(4)).counts for p in (first, second)
+    )
+    drawn = tables.dense(0, 6)
+    np.testing.assert_array_equal(drawn[0][0], one)
+    np.testing.assert_array_equal(drawn[1][0], other)
+    for table in drawn[0]:
+        np.testing.assert_array_equal(table.sum(axis=0), one.sum(axis=0))
+        np.testing.assert_array_equal(table.sum(axis=1), one.sum(axis=1))
+
+
+def test_two_classes_against_the_exact_distribution() -> None:
+    # With two classes the common odds ratio has one degree of freedom: the conditional law of one
+    # cell is a product of two hypergeometric ones, tilted by nothing.
+    first, second = np.array([[40, 8], [10, 30]]), np.array([[35, 14], [4, 45]])
+    total = first + second
+    rows, columns = first.sum(axis=1), first.sum(axis=0)
+    values = np.arange(rows[0] + 1)
+    chance = np.zeros(len(values))
+    for value in values:
+        cells = [value, rows[0] - value, columns[0] - value, rows[1] - columns[0] + value]
+        if all(0 <= n <= most for n, most in zip(cells, total.ravel(), strict=True)):
+            chance[value] = np.prod(
+                [binom.pmf(n, most, 0.5) for n, most in zip(cells, total.ravel(), strict=True)]
+            )
+    chance /= chance.sum()
+    middle = (values * chance).sum()
+    exact = chance[np.abs(values - middle) >= abs(first[0, 0] - middle) - 1e-9].sum()
+    c = compare(first, second)
+    assert c.p_value == pytest.approx(exact, abs=0.06)
+
+
+def test_paired_two_classes_are_fishers_test() -> None:
+    # True class 0: 12 samples right by the first alone, 3 by the second alone; true class 1: 4, 9.
+    triples = Triples(
+        np.array([0, 0, 1, 1, 0, 1]),
+        np.array([0, 1, 1, 0, 0, 1]),
+        np.array([1, 0, 0, 1, 0, 1]),
+        np.array([12, 3, 4, 9, 50, 50]),
+    )
+    tables = paired_tables(triples, 2, 20_000, np.random.default_rng(0))
+    # First says 0 and second 1: 12 of 15 in class 0, 9 of 13 in class 1.
+    law = hypergeom(28, 15, 21)
+    drawn = tables.draws[0, 1:] - 50
+    assert drawn.mean() == pytest.approx(law.mean(), abs=0.05)
+    assert drawn.var() == pytest.approx(law.var(), rel=0.05)
+    p_value = overall_test(tables, is_paired=True).p_value
+    assert p_value == pytest.approx(fisher_exact([[12, 3], [9, 4]]).pvalue, abs=0.15)
+    assert p_value > 0.3
+
+
+def test_the_expected_table_meets_the_margins() -> None:
+    rng = np.random.default_rng(2)
+    shares = _shares(_rates(7, rng), rng, skewed=True)
+    one, other = _draw(shares, 900, rng), _draw(shares, 1800, rng)
+    tables = unpaired_tables(one, other, 1, rng)
+    dense = np.zeros(49)
+    dense[tables.cells] = _expected(tables)
+    np.testing.assert_allclose(dense.reshape(7, 7).sum(axis=0), one.sum(axis=0), atol=0.05)
+    np.testing.assert_allclose(dense.reshape(7, 7).sum(axis=1), one.sum(axis=1), atol=0.05)
+    # The odds of being of the first table are a row's factor times a column's.
+    rest = (one + other) - dense.reshape(7, 7)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(dense.reshape(7, 7) / rest)
+    known = (one + other)[:2, :2] > 0
+    assert known.all()
+    assert odds[0, 0] + odds[1, 1] == pytest.approx(odds[0, 1] + odds[1, 0], abs=1e-6)
+
+
+def test_a_table_unlike_all_draws_has_the_smallest_p_value() -> None:
+    draws = np.array([[9, 5, 4, 5, 6, 4, 5, 5, 6, 4]])
+    draws = np.concatenate([draws, 10 - draws, 10 - draws, draws])
+    tables = NullTables(np.arange(4), np.full(4, 20), draws, 2)
+    assert overall_test(tables, is_paired=True).p_value == 0.1
+    same = NullTables(np.arange(4), np.full(4, 20), np.repeat(draws[:, :1], 10, axis=1), 2)
+    assert overall_test(same, is_paired=False).p_value == 1.0
+    assert overall_test(same, is_paired=False).smallest == 1.0
+
+
+def test_very_large_counts_work() -> None:
+    first = np.array([[4_000_000, 30_000], [20_000, 3_000_000]])
+    assert compare(first, 2 * first).p_value > 0.5
+    other = first + np.array([[0, 3000], [3000, 0]])
+    assert compare(first, other).p_value < 0.01
+
+
+def test_weights_enter_by_their_effective_number() -> None:
+    rng = np.random.default_rng(0)
+    shares = _shares(_rates(4, rng), rng, skewed=False)
+    p_values = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        both = [
+            ConfusionMatrix.from_counts(25.0 * counts, variances=625.0 * counts)
+            for counts in (_draw(shares, 600, rng), _draw(shares, 600, rng))
+        ]
+        p_values.append(compare(*both, epsilon=5.0).p_value)
+    # Taken at face value these would be 15,000 samples each, and nearly always differ.
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.15
+    assert kstest(p_values, "uniform").pvalue > 1e-3
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw less: the test stays exact, and runs are many."""
+    module = "deconfuse.statistics.comparison."
+    for name, value in (("_DRAWS", 199), ("_REPLICATES", 9), ("_FEWEST_REPLICATES", 9)):
+        monkeypatch.setattr(module + name, value)
+
+
+SETTINGS = [
+    pytest.param(n_classes, size, runs, skewed, id=f"{n_classes}-{'skewed' if skewed else 'even'}")
+    for n_classes, size, runs in ((5, 1500, 200), (10, 2000, 120), (60, 6000, 30))
+    for skewed in (False, True)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize(("n_classes", "size", "runs", "skewed"), SETTINGS)
+def test_p_values_are_uniform_under_the_null(n_classes, size, runs, skewed) -> None:
+    overall, cells, alarms = [], [], 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, n_classes])
+        rates = _rates(n_classes, rng)
+        # Twice as many samples, other label shares and other favours on one side.
+        one, other = (_shares(rates, rng, skewed=skewed) for _ in range(2))
+        c = compare(_draw(one, size, rng), _draw(other, 2 * size, rng), rng=rng)
+        overall.append(c.p_value)
+        # One cell a run with enough samples: cells of one matrix are not independent.
+        enough = np.argwhere((size * one >= 10) & (2 * size * other >= 10))
+        i, j = rng.choice(enough)
+        cells.append(c.raw_p_values[i, j])
+        alarms += bool((c.p_values < 0.05).any())
+    assert kstest(overall, "uniform").pvalue > 1e-3
+    assert kstest(cells, "uniform").pvalue > 1e-3
+    most = binom.ppf(0.999, runs, 0.05)
+    assert np.sum(np.array(overall) <= 0.05) <= most
+    assert alarms <= most
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize("kind", ["pair", "errors", "better"])
+@pytest.mark.parametrize(("n_classes", "size"), [(5, 1500), (10, 2500), (60, 15_000)])
+def test_planted_differences_are_found(n_classes: int, size: int, kind: str) -> None:
+    runs = 10 if n_classes < 60 else 5
+    found = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, n_classes])
+        rates = _rates(n_classes, rng)
+        one = _shares(rates, rng, skewed=False)
+        other = _shares(_planted(rates, kind, rng), rng, skewed=False)
+        c = compare(_draw(one, size, rng), _draw(other, size, rng), rng=rng)
+        found += c.p_value <= 0.05
+    assert found >= 0.8 * runs
+
+
+def _triples(true: Ints, first: Ints, second: Ints, n_classes: int) -> Triples:
+    keys, counts = np.unique((true * n_classes + first) * n_classes + second, return_counts=True)
+    return Triples(keys // n_classes**2, keys // n_classes % n_classes, keys % n_classes, counts)
+
+
+def _paired(
+    rates: tuple[Floats, Floats], agreement: float, rng: np.random.Generator
+) -> tuple[Ints, Ints, Ints]:
+    """Return labels and two models' predictions that share their noise on some samples.
+
+    The largest of log-rates plus Gumbel noise is drawn with those rates.
+    """
+    n_classes, size = len(rates[0]), 2000
+    true = rng.integers(0, n_classes, size)
+    noise, other = rng.gumbel(size=(2, size, n_classes))
+    shared = np.where((rng.random(size) < agreement)[:, None], noise, other)
+    one, two = (
+        (np.log(rate[true] + 1e-12) + part).argmax(axis=1)
+        for rate, part in zip(rates, (noise, shared), strict=True)
+    )
+    return true, one, two
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("favours", [0.0, 0.5])
+@pytest.mark.parametrize(("n_classes", "agreement"), [(4, 0.5), (4, 0.9), (10, 0.5), (30, 0.9)])
+def test_paired_p_values_are_uniform_under_the_null(n_classes, agreement, favours) -> None:
+    overall, runs = [], 200
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, n_classes])
+        rates = _rates(n_classes, rng)
+        tilted = rates * np.exp(favours * rng.normal(size=n_classes))
+        sample = _paired((rates, tilted), agreement, rng)
+        tables = paired_tables(_triples(*sample, n_classes), n_classes, 199, rng)
+        overall.append(overall_test(tables, is_paired=True).p_value)
+    assert kstest(overall, "uniform").pvalue > 1e-3
+    assert np.sum(np.array(overall) <= 0.05) <= binom.ppf(0.999, runs, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_draws")
+def test_paired_cells_are_uniform_under_the_null() -> None:
+    cells, alarms, runs = [], 0, 80
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        rates = _rates(4, rng)
+        true, one, other = _paired((rates, rates), 0.5, rng)
+        a, b = (ConfusionMatrix.from_predictions(true, p, labels=range(4)) for p in (one, other))
+        c = compare(a, b, paired=(true, one, other), rng=rng)
+        i, j = rng.choice(np.argwhere((a.counts >= 15) & (b.counts >= 15)))
+        cells.append(c.raw_p_values[i, j])
+        alarms += bool((c.p_values < 0.05).any())
+    assert kstest(cells, "uniform").pvalue > 1e-3
+    assert alarms <= binom.ppf(0.999, runs, 0.05)
+
+
+@pytest.mark.parametrize("kind", ["pair", "better"])
+def test_pairing_finds_what_independent_samples_hide(kind: str) -> None:
+    paired = alone = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rates = _rates(5, rng)
+        other = 0.6 * rates + 0.4 * _planted(rates, kind, rng)
+        true, one, two = _paired((rates, other), 0.95, rng)
+        a, b = (ConfusionMatrix.from_predictions(true, p, labels=range(5)) for p in (one, two))
+        paired += compare(a, b, paired=(true, one, two)).p_value <= 0.05
+        alone += compare(a, b).p_value <= 0.05
+    assert paired >= 5
+    assert paired > alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_classes", "size", "runs"), [(6, 2000, 40), (10, 10_000, 30)])
+@pytest.mark.parametrize("kind", ["none", "pair", "errors", "better"])
+def test_overlap_intervals_cover(n_classes: int, size: int, runs: int, kind: str) -> None:
+    hits = 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, n_classes])
+        rates = _rates(n_classes, rng)
+        changed = rates if kind == "none" else _planted(rates, kind, rng)
+        one, two = (_shares(r, rng, skewed=bool(seed % 2)) for r in (rates, changed))
+        truth = overlap(normalize(one, "bi", 0.0), normalize(two, "bi", 0.0))
+        c = compare(_draw(one, size, rng), _draw(two, size, rng), rng=rng)
+        low, high = c.overlap_interval
+        assert low <= c.overlap <= high
+        hits += low <= truth + 1e-9 and truth - 1e-9 <= high
+    assert hits >= binom.ppf(0.005, runs, 0.95)
