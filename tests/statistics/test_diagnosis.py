@@ -211,14 +211,66 @@ def test_order_of_findings_and_pairs() -> None:
     d = diagnose(cm, n_pairs=7)
     assert len(d.look_alikes) == 7
     assert [pair.rank for pair in d.look_alikes] == list(range(1, 8))
-    similarities = [pair.similarity for pair in d.look_alikes]
-    assert similarities == sorted(similarities, reverse=True)
+    ends = [pair.low for pair in d.look_alikes]
+    assert ends == sorted(ends, reverse=True)
     kinds = [f.kind for f in d.findings]
     order = ["look_alike", "over_predicted", "under_predicted", "not_alike", "careful"]
     assert kinds == sorted(kinds, key=order.index)
     assert all(f.advice and 0 <= f.severity <= 1 for f in d.findings)
     assert is_valid_linkage(d.hierarchy)
     assert sorted(d.order) == list(range(12))
+
+
+def test_a_lucky_pair_of_a_few_confusions_does_not_lead() -> None:
+    # Fifty classes of four samples; two of them got one and two confusions. Two classes of four
+    # hundred samples are confused a hundred times each way.
+    counts = np.diag([400, 400, *[4] * 48])
+    counts[0, 1], counts[1, 0] = 100, 110
+    counts[30, 31], counts[31, 30] = 1, 2
+    d = diagnose(counts)
+    pairs = {(pair.first, pair.second): pair for pair in (*d.look_alikes, *d.uncertain_pairs)}
+    lucky, sure = pairs[30, 31], pairs[0, 1]
+    assert lucky.similarity > sure.similarity
+    assert lucky.low < sure.low
+    assert d.look_alikes[0] == sure
+    assert (sure.rank, sure.count, sure.reverse_count) == (1, 100, 110)
+    first = next(f for f in d.findings if f.kind == "look_alike")
+    assert first.classes == (0, 1)
+    assert "from 100 and 110 confusions" in first.sentence
+    assert f"{sure.similarity:.2g} ({sure.low:.2g} to {sure.high:.2g})" in first.sentence
+
+
+def test_lucky_pairs_of_many_classes_stay_behind_a_real_one() -> None:
+    # A hundred classes of thirty samples with the same small similarity everywhere but in one pair.
+    firsts = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        similarity = np.full((100, 100), 0.003)
+        similarity[4, 9] = similarity[9, 4] = 0.12
+        np.fill_diagonal(similarity, 1.0)
+        rates = similarity / similarity.sum(axis=1, keepdims=True)
+        d = diagnose(np.array([rng.multinomial(60, row) for row in rates]))
+        firsts += bool(d.look_alikes) and (d.look_alikes[0].first, d.look_alikes[0].second) == (
+            4,
+            9,
+        )
+    assert firsts >= 9
+
+
+def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
+    d = diagnose([[1, 2, 0], [2, 1, 0], [0, 0, 60]])
+    pair = d.uncertain_pairs[0]
+    assert (pair.first, pair.second) == (0, 1)
+    assert pair.high > 1
+    assert pair.tells_nothing
+    sentence = next(f.sentence for f in d.findings if f.classes == (0, 1))
+    assert sentence == (
+        "“0” and “1” may look alike or not: too few samples to tell from 2 and 2 confusions."
+    )
+    vague = diagnose([[400, 0, 3], [0, 300, 0], [0, 0, 600]])
+    other = vague.uncertain_pairs[0]
+    assert not other.tells_nothing
+    assert "may look alike or not: similarity" in " ".join(f.sentence for f in vague.findings)
 
 
 def test_often_confused_but_not_alike() -> None:

@@ -48,8 +48,8 @@ class Diagnosis:
     epsilon, level : float
         Added to every cell; level of the intervals.
     look_alikes : tuple of LookAlike
-        Pairs of classes that are confused because they are alike, most similar first, with their
-        rank by raw counts beside.
+        Pairs of classes that are confused because they are alike, surely most similar first: in
+        the order of the low ends of their intervals. Their rank by raw counts is beside.
     uncertain_pairs : tuple of LookAlike
         Confused pairs with too few samples to be ranked, by the low end of their intervals.
     biases : tuple of ClassBias

@@ -106,7 +106,7 @@ def _tables(diagnosis: Diagnosis) -> Iterable[tuple[str, tuple[str, ...], list[t
     pairs = diagnosis.look_alikes[:_ROWS]
     if pairs:
         yield (
-            "Most similar pairs",
+            "Most similar pairs, by the low end of the interval",
             _PAIR_HEAD,
             [
                 (

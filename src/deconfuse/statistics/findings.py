@@ -21,6 +21,7 @@ FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predic
 _MOST = 5
 # A class predicted this many times too often, or too rarely, is worth a sentence.
 _SLIGHT_BIAS = 1.1
+_MANY_TIMES = 100
 # A class with this many times an even share of the labels is a frequent one.
 _FREQUENT = 1.5
 _NAME_WIDTH = 60
@@ -93,7 +94,8 @@ def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
             severity=min(pair.low, 1.0),
             sentence=(
                 f"{_name(pair.first)} and {_name(pair.second)} look alike: similarity"
-                f" {_interval(pair.similarity, pair.low, pair.high)},"
+                f" {_interval(pair.similarity, pair.low, pair.high)} from"
+                f" {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions,"
                 f" {_times(pair.similarity / typical)} that of the middle pair; rank {pair.rank}"
                 f"{_raw_rank(pair)}."
             ),
@@ -246,9 +248,8 @@ def _unsure_pairs(
             kind="careful",
             severity=min(pair.similarity, 1.0),
             sentence=(
-                f"{_name(pair.first)} and {_name(pair.second)} may look alike or not: similarity"
-                f" {_interval(pair.similarity, pair.low, pair.high)} from {pair.count:,.6g} and"
-                f" {pair.reverse_count:,.6g} confusions."
+                f"{_name(pair.first)} and {_name(pair.second)} may look alike or not:"
+                f" {_unsure_similarity(pair)}."
             ),
             advice="Collect more samples of both before acting on this pair.",
             classes=(pair.first, pair.second),
@@ -256,6 +257,13 @@ def _unsure_pairs(
         )
         for pair in open_ones[:_WORTH_A_WORD]
     ]
+
+
+def _unsure_similarity(pair: LookAlike) -> str:
+    confusions = f"from {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions"
+    if pair.tells_nothing:
+        return f"too few samples to tell {confusions}"
+    return f"similarity {_interval(pair.similarity, pair.low, pair.high)} {confusions}"
 
 
 def _doubts(reliability: Reliability, biases: Sequence[ClassBias]) -> list[Finding]:
@@ -352,4 +360,5 @@ def _interval(value: float, low: float, high: float) -> str:
 
 
 def _times(factor: float) -> str:
-    return f"{significant(factor)} times"
+    # With most pairs never confused, the middle one is epsilon alone: how often is no finding.
+    return f"{significant(factor)} times" if factor < _MANY_TIMES else "many times"

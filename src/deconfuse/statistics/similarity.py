@@ -1,4 +1,4 @@
-"""How alike two classes are: pairs ranked by similarity, beside their rank by raw counts."""
+"""How alike two classes surely are: pairs ranked by that, beside their rank by raw counts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class LookAlike:
     similarity, low, high : float
         Similarity and its confidence interval. 0: never confused; 1: not told apart.
     rank : int
-        By similarity, from 1, among the pairs that can be ranked; for the others, among those.
+        By ``low``, from 1, among the pairs that can be ranked; for the others, among those. The low
+        end is what is sure of a similarity: by the estimate itself, a pair of one and two
+        confusions would lead among many classes by luck.
     raw_rank : int
         By the number of confusions in both directions, from 1.
     count, reverse_count : float
@@ -44,6 +46,9 @@ class LookAlike:
         Similarity with epsilon / 10 and with epsilon x 10.
     is_certain : bool
         Whether enough samples stand behind all four cells to rank the pair.
+    tells_nothing : bool
+        Whether it cannot be ranked and its interval even reaches beyond one, so that texts say "too
+        few samples to tell" in place of numbers.
     """
 
     first: Label
@@ -58,6 +63,7 @@ class LookAlike:
     at_smaller_epsilon: float
     at_larger_epsilon: float
     is_certain: bool
+    tells_nothing: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +145,7 @@ def pair_table(cm: ConfusionMatrix, epsilon: float) -> PairTable:
 
 
 class PairRanking:
-    """Pairs of classes in order of similarity, and in order of raw counts.
+    """Pairs of classes in order of what is sure of their similarity, and in order of raw counts.
 
     Parameters
     ----------
@@ -156,8 +162,9 @@ class PairRanking:
         self.labels = labels
         self._half = half_width(table.log_error, level)
         certain = table.is_certain
-        # For pairs that cannot be ranked, the low end says which of them matter.
-        key = np.where(certain, table.log_similarity, table.log_similarity - self._half)
+        with np.errstate(invalid="ignore"):
+            # Without epsilon an empty cell makes both infinite: nothing is sure of such a pair.
+            key = np.nan_to_num(table.log_similarity - self._half, nan=-np.inf)
         self._orders = {
             wanted: chosen[np.argsort(-key[chosen], kind="stable")]
             for wanted in (True, False)
@@ -168,7 +175,7 @@ class PairRanking:
             self._ranks[order] = np.arange(1, len(order) + 1)
 
     def most_alike(self, limit: int) -> tuple[LookAlike, ...]:
-        """Return the most similar pairs of those with enough samples."""
+        """Return the pairs that are surely most similar, of those with enough samples."""
         return tuple(self._pair(index) for index in self._orders[True][:limit])
 
     def uncertain(self, limit: int) -> tuple[LookAlike, ...]:
@@ -182,20 +189,22 @@ class PairRanking:
 
     def _pair(self, index: int) -> LookAlike:
         table, width = self.table, self._half[index]
-        value = table.log_similarity[index]
+        value, is_certain = table.log_similarity[index], bool(table.is_certain[index])
+        high = float(np.exp(min(value + width, 700.0)))
         return LookAlike(
             first=self.labels[table.rows[index]],
             second=self.labels[table.columns[index]],
             similarity=float(np.exp(value)),
             low=float(np.exp(value - width)),
-            high=float(np.exp(min(value + width, 700.0))),
+            high=high,
             rank=int(self._ranks[index]),
             raw_rank=int(table.raw_rank[index]),
             count=float(table.counts[index]),
             reverse_count=float(table.reverse_counts[index]),
             at_smaller_epsilon=float(np.exp(table.log_at_smaller[index])),
             at_larger_epsilon=float(np.exp(table.log_at_larger[index])),
-            is_certain=bool(table.is_certain[index]),
+            is_certain=is_certain,
+            tells_nothing=not is_certain and high > 1,
         )
 
 
