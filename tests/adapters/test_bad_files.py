@@ -174,6 +174,9 @@ class TestContent:
             ("x.csv.bz2", b"BZh91AY", "a bzip2 file"),
             ("x.csv.xz", b"\xfd7zXZ\x00\x00", "an xz file"),
             ("x.csv", "label,prediction\na,b\n".encode("utf-16"), "UTF-16 text"),
+            ("x.csv", "label,prediction\na,b\n".encode("utf-16-le"), "UTF-16 text"),
+            ("x.csv", "label,prediction\na,b\n".encode("utf-16-be"), "UTF-16 text"),
+            ("x.csv.gz", gzip.compress(gzip.compress(b"label")), "gzip inside gzip"),
             ("x.feather", b"FEA1xxxx", "a Feather file of version 1"),
             ("x.parquet", b"PARExxxxPARE", "an encrypted Parquet file"),
             ("x", b"SQLite format 3\x00abc", "an SQLite database"),
@@ -281,6 +284,29 @@ class TestRows:
     def test_empty_lines_before_the_header(self, tmp_path: Path, start: str) -> None:
         path = self.lines(tmp_path, f"{start}label,prediction\na,b\n")
         refused(path, "must begin with the names of its columns, and begins with an empty line")
+
+    @pytest.mark.parametrize(
+        "text", ["label,prediction\r\na,b\nb,b\r\n", 'label,prediction\n"a"x,b\n']
+    )
+    def test_irregular_csv(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "x.csv").write_bytes(text.encode())
+        error = refused(tmp_path / "x.csv", "must be regular CSV, and is not|must close every quot")
+        assert "Hint" in error
+
+    def test_headers_among_the_rows(self, tmp_path: Path) -> None:
+        text = "id,label,prediction\n1,3,4\n2,4,4\n"
+        path = self.lines(tmp_path, text * 3)
+        error = refused(path, r"got 2 that repeat the header \('label', 'prediction'\)")
+        assert "give the files themselves" in error
+
+    def test_json_that_is_no_rows(self, tmp_path: Path) -> None:
+        for text in ("[]", "[1, 2]", "[{}]"):
+            path = self.lines(tmp_path, text, "x.json")
+            refused(path, "must hold JSON objects, one for each sample, and has none with a key")
+        path = self.lines(tmp_path, '{"label": ["a", "b"], "prediction": ["a", "a"]}', "x.json")
+        assert "one object for each sample" in refused(path, "'label' must hold class names, got")
+        path = self.lines(tmp_path, '\ufeff{"label": "a", "prediction": "b"}\n', "x.json")
+        refused(path, "without a byte order mark, and begins with one")
 
     def test_malformed_json(self, tmp_path: Path) -> None:
         path = self.lines(tmp_path, '{"label":1,"prediction":1}\n{"label":\n', "x.jsonl")
@@ -420,6 +446,10 @@ class TestColumns:
         path = write(tmp_path, f"x.{suffix}", {"label": ["a", "b"], "a": [0.1, 0.9]})
         error = refused(path, "must be a column of lists of numbers, got none in 'a'", scores="a")
         assert "one column a class" in error
+
+    def test_a_column_of_a_type_that_no_engine_reads(self, tmp_path: Path) -> None:
+        path = write(tmp_path, "x.arrow", {**GOOD, "e": pa.array([1.0, 2.0, 3.0], pa.float16())})
+        assert "write it as Parquet" in refused(path, "has another, such as float16")
 
     def test_texts_as_scores(self, tmp_path: Path) -> None:
         path = write(tmp_path, "x.parquet", {"label": [0], "p": ["high"]})

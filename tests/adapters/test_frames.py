@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import narwhals as nw
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
@@ -119,6 +124,67 @@ def test_many_real_classes_with_one_sample_each_are_counted(constructor: Constru
     cm = ConfusionMatrix.from_frame(constructor({"label": names, "prediction": np.roll(names, 1)}))
     assert cm.n_classes == 3000
     assert cm.is_sparse
+
+
+class TestOtherFormsOfArrow:
+    TABLE = pa.table({"label": ["a", "b", "b"], "prediction": ["b", "b", "a"]})
+
+    def test_batches_readers_and_datasets(self) -> None:
+        expected = ConfusionMatrix.from_frame(self.TABLE)
+        (batch,) = self.TABLE.to_batches()
+        for frame in (batch, self.TABLE.to_reader(), pyarrow.dataset.dataset(self.TABLE)):
+            assert ConfusionMatrix.from_frame(frame) == expected
+
+    def test_a_dataset_of_files(self, tmp_path: Path) -> None:
+        for number in range(3):
+            pyarrow.parquet.write_table(self.TABLE, tmp_path / f"{number}.parquet")
+        dataset = pyarrow.dataset.dataset(tmp_path)
+        assert ConfusionMatrix.from_frame(dataset).counts.tolist() == [[0, 3], [3, 3]]
+
+    def test_chunks_with_dictionaries_of_their_own(self) -> None:
+        parts = [
+            pa.table({"label": pa.array([x]).dictionary_encode(), "prediction": [x]}) for x in "ab"
+        ]
+        cm = ConfusionMatrix.from_frame(pa.concat_tables(parts))
+        assert cm.counts.tolist() == [[1, 0], [0, 1]]
+
+    def test_views_of_strings(self) -> None:
+        views = pa.table(
+            {"label": pa.array(["a", "b"], pa.string_view()), "prediction": ["b", "b"]}
+        )
+        assert ConfusionMatrix.from_frame(views).counts.tolist() == [[0, 1], [0, 1]]
+
+
+class TestWideIntegers:
+    def frames(self, value: int) -> list[Any]:
+        wide = pl.DataFrame(
+            {"label": [value], "prediction": [1]}, schema_overrides={"label": pl.Int128}
+        )
+        query = f"SELECT CAST({value} AS HUGEINT) AS label, 1 AS prediction"
+        return [wide, wide.lazy(), duckdb.connect().sql(query)]
+
+    def test_whole_numbers_of_128_bits(self) -> None:
+        for frame in self.frames(7):
+            assert ConfusionMatrix.from_frame(frame).labels == (1, 7)
+
+    def test_those_that_need_them(self) -> None:
+        for frame in self.frames(2**70):
+            with pytest.raises(InputError, match=f"'label' must fit in 64 bits, got {2**70}"):
+                ConfusionMatrix.from_frame(frame)
+
+
+class TestLazyFramesThatFail:
+    def test_files_behind_them(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="The frame could not be read: "):
+            ConfusionMatrix.from_frame(pl.scan_parquet(tmp_path / "gone.parquet"))
+        (tmp_path / "bad.parquet").write_bytes(b"PAR1xxxxPAR1")
+        with pytest.raises(InputError, match="The frame could not be read: "):
+            ConfusionMatrix.from_frame(pl.scan_parquet(tmp_path / "bad.parquet"))
+
+    def test_errors_of_a_query(self) -> None:
+        frame = duckdb.connect().sql("SELECT error('no disk') AS label, 'a' AS prediction")
+        with pytest.raises(InputError, match=r"The frame could not be read: .*no disk"):
+            ConfusionMatrix.from_frame(frame)
 
 
 class TestScores:

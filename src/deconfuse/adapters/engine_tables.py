@@ -16,10 +16,11 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from narwhals.exceptions import NarwhalsError
 
 from deconfuse.errors import InputError, MissingExtraError
 
-__all__ = ["batches", "can_stream", "collect", "kept", "sampled", "small_table"]
+__all__ = ["as_frame", "batches", "can_stream", "collect", "kept", "sampled", "small_table"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -103,16 +104,59 @@ def kept(frame: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
         yield frame
 
 
+def as_frame(frame: Any) -> Any:
+    """Return what PyArrow has besides tables in a form that can be grouped, without loading it."""
+    if type(frame).__module__.partition(".")[0] != "pyarrow":
+        return frame
+    import pyarrow as pa
+
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        # Chunks may have dictionaries of their own, as files that were read one by one.
+        return frame.unify_dictionaries()
+    if isinstance(frame, pa.RecordBatchReader) or hasattr(frame, "to_batches"):
+        import duckdb
+
+        return duckdb.connect().from_arrow(frame)
+    return frame
+
+
 def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """Take a small result out of its engine."""
-    if frame.implementation.is_polars():
-        return frame.collect(engine="streaming")
+    engine = frame.implementation
+    failures = _failures(frame)
+    try:
+        if engine.is_polars() and _polars_can_stream():
+            return frame.collect(engine="streaming")
+        if engine.is_duckdb():
+            for package in _BACKENDS:
+                if find_spec(package) is not None:
+                    return frame.collect(backend=package)
+            raise MissingExtraError.of("pyarrow", extra="arrow", feature="Reading from DuckDB")
+        return frame.collect()
+    except failures as error:
+        raise InputError(f"The frame could not be read: {error}") from error
+
+
+def _failures(frame: nw.LazyFrame[Any]) -> tuple[type[Exception], ...]:
+    """Return what an engine of this process raises on data that it cannot read."""
     if frame.implementation.is_duckdb():
-        for package in _BACKENDS:
-            if find_spec(package) is not None:
-                return frame.collect(backend=package)
-        raise MissingExtraError.of("pyarrow", extra="arrow", feature="Reading from DuckDB")
-    return frame.collect()
+        import duckdb
+
+        return NarwhalsError, duckdb.Error
+    if frame.implementation.is_pyarrow():
+        import pyarrow as pa
+
+        return NarwhalsError, pa.ArrowException
+    return (NarwhalsError,)
+
+
+def _polars_can_stream() -> bool:
+    import polars
+
+    major, minor = polars.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (1, 23)
 
 
 def can_stream(frame: nw.LazyFrame[Any]) -> bool:

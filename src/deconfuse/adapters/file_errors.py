@@ -85,6 +85,21 @@ def _encoding(message: str, where: str) -> InputError:
     )
 
 
+def _irregular(message: str, where: str) -> InputError:
+    return InputError(
+        f"{where} must be regular CSV, and is not{_line(message)}: ends of lines are mixed, or a"
+        " quote stands inside a value.",
+        hint="end all lines with LF or all with CRLF, and quote whole values.",
+    )
+
+
+def _unsupported(_: str, where: str) -> InputError:
+    return InputError(
+        f"{where} must have columns of types that DuckDB reads, and has another, such as float16.",
+        hint="write it as Parquet, or without that column.",
+    )
+
+
 def _truncated(_: str, where: str) -> InputError:
     return InputError(
         f"{where} must be complete, and is truncated or damaged.", hint="copy or write it again."
@@ -94,6 +109,11 @@ def _truncated(_: str, where: str) -> InputError:
 def _json(message: str, where: str, file: DataFile | None) -> InputError:
     # DuckDB counts the lines of JSON differently from version to version.
     reason = message.rsplit(":", 1)[1].split("\n", 1)[0].strip(" .")
+    if "byte order mark" in reason:
+        return InputError(
+            f"{where} must be JSON lines without a byte order mark, and begins with one.",
+            hint="save it as UTF-8 without a byte order mark (BOM).",
+        )
     line = _malformed_line(file) if file else None
     place = f" in line {line:,}" if line else ""
     return InputError(
@@ -136,6 +156,8 @@ _EXPLANATIONS: tuple[tuple[re.Pattern[str], Callable[[str, str], InputError]], .
     (re.compile(r"unterminated quote", re.IGNORECASE), _quote),
     (re.compile(r"unicode|utf-?8", re.IGNORECASE), _encoding),
     (_COLUMNS, _ragged),
+    (re.compile(r"reached an invalid state"), _irregular),
+    (re.compile(r"Unsupported Internal Arrow Type"), _unsupported),
     (re.compile(r"Out of Memory", re.IGNORECASE), _memory),
     (_OUT_OF_RANGE, _too_large),
     (

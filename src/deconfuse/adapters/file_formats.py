@@ -55,6 +55,7 @@ _NAMES = {
 }
 # Found by their first bytes, and not read: (bytes, what it is, what to do).
 _UNREADABLE = (
+    (b"\x1f\x8b", "gzip inside gzip", "decompress it once."),
     (b"BZh", "a bzip2 file", "decompress it, or compress it with gzip or zstd."),
     (b"\xfd7zXZ\x00", "an xz file", "decompress it, or compress it with gzip or zstd."),
     (b"FEA1", "a Feather file of version 1", "write it again as Arrow IPC (Feather version 2)."),
@@ -102,7 +103,7 @@ def inspect_file(path: Path, read_zstd_head: ReadHead) -> DataFile:
     except OSError as error:
         raise InputError(f"File {str(path)!r} could not be opened: {error.strerror}.") from error
     if not raw:
-        raise InputError(f"File {str(path)!r} must hold predictions, and is empty.")
+        raise _empty(path)
     compression = _compression_of(raw)
     outer, inner = _suffixes(path)
     if outer != compression and not (outer == "none" and inner is None):
@@ -115,7 +116,7 @@ def inspect_file(path: Path, read_zstd_head: ReadHead) -> DataFile:
             raise _truncated(path, "its last zstd frame is not complete")
         head = read_zstd_head(path)
     if not head.strip():
-        raise InputError(f"File {str(path)!r} must hold predictions, and is empty.")
+        raise _empty(path)
     found = _format_of(path, head)
     if inner is not None and found not in _FORMATS_BY_SUFFIX[inner]:
         _refuse_name(path, _NAMES[found])
@@ -126,6 +127,13 @@ def inspect_file(path: Path, read_zstd_head: ReadHead) -> DataFile:
         )
     _refuse_cut(path, found)
     return DataFile(path, found, compression, head)
+
+
+def _empty(path: Path) -> InputError:
+    return InputError(
+        f"File {str(path)!r} must hold predictions, and is empty.",
+        hint="write it again; if there was nothing to write, leave it out.",
+    )
 
 
 def _compression_of(raw: bytes) -> Compression:
@@ -171,6 +179,8 @@ def _format_of(path: Path, head: bytes) -> Format:
     for magic, what, hint in _UNREADABLE:
         if head.startswith(magic):
             _refuse_content(path, what, hint)
+    if len(head) > 3 and not (any(head[1:200:2]) and any(head[0:200:2])):
+        _refuse_content(path, "UTF-16 text", "save it as UTF-8.")
     if b"\x00" in head[:4096]:
         _refuse_content(path, "binary data of an unknown kind", None)
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -181,6 +181,11 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
             list(parameters),
         ).fetchall()
         columns = tuple(sorted(name for (name,) in sample))
+        if not columns:
+            raise InputError(
+                f"File {str(members[0].path)!r} must hold JSON objects, one for each sample, and"
+                " has none with a key.",
+            )
         scans.append(Scan(tuple(members), columns, "json", source, parameters))
     return scans
 

@@ -245,6 +245,8 @@ def _read_pairs(
     refuse_missing(missing, total)
     if scores is not None:
         refuse_unknown_scores(unknown["pred_value"], total, scores)
+    if scan.typing == "text" and scores is None:
+        _refuse_headers(result, columns, rows)
     true, pred = typed_pairs(result["true_value"], result["pred_value"], scan, columns)
     weights = None
     if columns.weight is not None:
@@ -255,6 +257,18 @@ def _read_pairs(
             _floats(result["weight_lowest"]),
         )
     return PairTable(true, pred, rows, weights)
+
+
+def _refuse_headers(result: dict[str, Any], columns: ColumnChoice, rows: Any) -> None:
+    """Raise if the names of the columns stand among their values, as in files joined end to end."""
+    true, pred = (np.ma.getdata(result[name]) for name in ("true_value", "pred_value"))
+    repeated = int(rows[(true == columns.label) & (pred == columns.prediction)].sum())
+    if repeated:
+        raise InputError(
+            f"Rows must be samples, got {repeated:,} that repeat the header ({columns.label!r},"
+            f" {columns.prediction!r}).",
+            hint="files that were joined keep their headers; give the files themselves instead.",
+        )
 
 
 def _n_scores(result: dict[str, Any], scores: ScoreColumns) -> int:

@@ -8,8 +8,7 @@ its engine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from narwhals.exceptions import DuplicateError, NarwhalsError
 
 from deconfuse.adapters.column_names import ColumnChoice, choose_columns
+from deconfuse.adapters.engine_tables import as_frame, collect
 from deconfuse.adapters.pairs import (
     FLOAT_HINT,
     MAX_PAIRS,
@@ -37,12 +37,11 @@ from deconfuse.adapters.score_columns import (
     refuse_unknown_scores,
 )
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError, MissingExtraError
+from deconfuse.errors import InputError
 
 __all__ = ["count_frame"]
 
 _ENGINES = "pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis"
-_Backend: TypeAlias = Literal["pyarrow", "polars", "pandas"]
 
 # The columns of the grouped frame; the caller's names are only ever read.
 _TRUE, _PRED, _WEIGHT, _ROWS = "true", "pred", "weight", "rows"
@@ -61,7 +60,8 @@ def count_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, PySpark or Ibis.
+        Of pandas, Polars (eager or lazy), PyArrow (a table, record batch, reader or dataset),
+        DuckDB (a relation), Dask, PySpark or Ibis.
     label, prediction : str
         Columns of class names: int, string, bool, date or categorical. Where a default name is
         absent, the usual ones are looked for ("y_true", "target", "y_pred", "pred" and so on),
@@ -128,6 +128,7 @@ class _Table:
 
 
 def _open(frame: Any) -> _Table:
+    frame = as_frame(frame)
     try:
         if hasattr(frame, "sparkSession"):
             # Spark reads dots and backticks in a name as syntax, so columns go by position.
@@ -140,6 +141,9 @@ def _open(frame: Any) -> _Table:
         return _Table(lazy, names, {name: name for name in names})
     except DuplicateError as error:
         raise InputError(f"`frame` must have distinct column names. {error}") from error
+    except (NarwhalsError, FileNotFoundError) as error:
+        # A lazy frame looks at its files only now.
+        raise InputError(f"The frame could not be read: {error}") from error
     except TypeError as error:
         raise InputError(
             f"`frame` must be a data frame of {_ENGINES}, got {type(frame).__name__}.",
@@ -168,12 +172,22 @@ def _check_weight_dtype(dtype: Any, column: str) -> None:
 
 def _roles(table: _Table, columns: ColumnChoice) -> list[nw.Expr]:
     """Return the columns to count by under names of ours, so that no name can clash."""
-    roles = [table.column(columns.label).alias(_TRUE)]
+    roles = [_groupable(table, columns.label).alias(_TRUE)]
     if columns.prediction is not None:
-        roles.append(table.column(columns.prediction).alias(_PRED))
+        roles.append(_groupable(table, columns.prediction).alias(_PRED))
     if columns.weight is not None:
         roles.append(table.column(columns.weight).cast(nw.Float64()).alias(_WEIGHT))
     return roles
+
+
+def _groupable(table: _Table, name: str) -> nw.Expr:
+    column = table.column(name)
+    if table.frame.implementation.is_pyarrow():
+        # PyArrow groups by strings, and not by views of them.
+        native = table.frame.to_native().schema.field(table.spelled[name])
+        if str(native.type) == "string_view":
+            return column.cast(nw.String())
+    return column
 
 
 def _count_scores(source: _Table, columns: ColumnChoice, scores: ScoreColumns) -> ConfusionMatrix:
@@ -200,7 +214,7 @@ def _group(
             nw.col(_WEIGHT).min().alias("lowest"),
         ]
     try:
-        grouped = _collect(_limited(chosen.group_by(_TRUE, _PRED).agg(*sums)))
+        grouped = collect(_limited(chosen.group_by(_TRUE, _PRED).agg(*sums)))
     except TypeError as error:
         # pandas finds out about lists in object columns only when it hashes them.
         if "unhashable" not in str(error):
@@ -240,39 +254,17 @@ def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     return grouped.head(MAX_PAIRS + 1)
 
 
-def _collect(grouped: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    implementation = grouped.implementation
-    try:
-        if implementation.is_polars() and _polars_can_stream():
-            return grouped.collect(engine="streaming")
-        if implementation.is_duckdb():
-            return grouped.collect(backend=_result_backend())
-        return grouped.collect()
-    except NarwhalsError as error:
-        raise InputError(f"The frame could not be counted: {error}") from error
-
-
-def _polars_can_stream() -> bool:
-    import polars
-
-    major, minor = polars.__version__.split(".")[:2]
-    return (int(major), int(minor)) >= (1, 23)
-
-
-def _result_backend() -> _Backend:
-    packages: tuple[_Backend, ...] = ("pyarrow", "polars", "pandas")
-    for package in packages:
-        if find_spec(package) is not None:
-            return package
-    raise MissingExtraError.of("pyarrow", extra="arrow", feature="Counting a DuckDB relation")
-
-
 def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
 
 
 def _values(series: nw.Series[Any]) -> npt.NDArray[Any] | CodedValues:
     """Return values as integers or bools where they are such, strings coded, else objects."""
+    if isinstance(series.dtype, (nw.Int128, nw.UInt128)):
+        return _objects(series.to_list())
+    if series.dtype.is_decimal():
+        # So DuckDB hands out whole numbers of 128 bits; other decimals were refused before.
+        return _objects([None if value is None else int(value) for value in series.to_list()])
     if series.dtype.is_integer() or series.dtype == nw.Boolean:
         return np.asarray(series.to_numpy())
     if series.dtype == nw.String:

@@ -90,7 +90,7 @@ def from_json(values: Sequence[str], column: str) -> npt.NDArray[Any]:
     if nested:
         raise InputError(
             f"Column {column!r} must hold class names, got {show(nested, 1)}.",
-            hint="for scores, use `scores`.",
+            hint="write one object for each sample, not one for all; for scores, use `scores`.",
         )
     fits = all(type(value) is int and -(2**63) <= value < 2**63 for value in read)
     return (np.array(read, dtype=np.int64) if fits else _objects(read))[codes]
