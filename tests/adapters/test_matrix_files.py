@@ -48,6 +48,12 @@ def test_compressed_matrices_are_recognized(tmp_path: Path, name: str) -> None:
         assert ConfusionMatrix.from_file(saved(cm, tmp_path, name)) == cm
 
 
+@pytest.mark.parametrize("name", ["m.csv", "m.json", "m.npz", "m.csv.gz", "m.json.zst"])
+def test_matrices_are_told_by_their_content(tmp_path: Path, name: str) -> None:
+    path = saved(SECOND, tmp_path, name).rename(tmp_path / "stdin")
+    assert ConfusionMatrix.from_file(path) == SECOND
+
+
 def test_a_compressed_matrix_in_one_long_line(tmp_path: Path) -> None:
     cm = ConfusionMatrix.from_counts(np.arange(700**2).reshape(700, 700) + 10**7)
     assert ConfusionMatrix.from_file(saved(cm, tmp_path, "m.json.zst")) == cm

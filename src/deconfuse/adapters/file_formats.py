@@ -173,7 +173,8 @@ def _format_of(path: Path, head: bytes) -> Format:
     if head.startswith(b"\xff\xff\xff\xff"):
         return "arrow-stream"
     if head.startswith(b"PK\x03\x04"):
-        if path.suffix.lower() == ".npz":
+        # Its first member is named behind 30 bytes: numpy's archives hold arrays.
+        if path.suffix.lower() == ".npz" or b".npy" in head[30:90]:
             return "npz"
         _refuse_content(path, "a zip archive", "unpack it.")
     for magic, what, hint in _UNREADABLE:
