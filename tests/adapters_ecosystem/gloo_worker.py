@@ -19,12 +19,18 @@ def main(rank: int, meeting_point: str, data: str, output: str) -> None:
     metric = NormalizedConfusionMatrix(4, weighted=False)
     score = Separability(4)
     weighted = NormalizedConfusionMatrix(4, normalize="none", weighted=True)
+    alone = NormalizedConfusionMatrix(4, normalize="none", sync_on_compute=False)
+    # Both processes make both groups; each metric then meets only the members of its own.
+    groups = [dist.new_group([member]) for member in (0, 1)]
+    grouped = NormalizedConfusionMatrix(4, normalize="none", process_group=groups[rank])
     # Batches of different sizes: the processes do not step together.
     for start in range(0, len(target), 7 + rank):
         part = slice(start, start + 7 + rank)
         metric.update(preds[part], target[part])
         score.update(preds[part], target[part])
         weighted.update(preds[part], target[part], torch.full((len(target[part]),), 0.5 + rank))
+        alone.update(preds[part], target[part])
+        grouped.update(preds[part], target[part])
     merged = metric.to_confusion_matrix()
     result = {
         "merged": merged.counts.tolist(),
@@ -34,6 +40,10 @@ def main(rank: int, meeting_point: str, data: str, output: str) -> None:
         "variances": weighted.to_confusion_matrix().variances.tolist(),
         # After computing, each process goes on with its own counts alone.
         "own": metric.counts.tolist(),
+        "alone": alone.compute().tolist(),
+        "alone_matrix": alone.to_confusion_matrix().counts.tolist(),
+        "grouped": grouped.compute().tolist(),
+        "grouped_matrix": grouped.to_confusion_matrix().counts.tolist(),
     }
     with open(output, "w") as stream:
         json.dump(result, stream)

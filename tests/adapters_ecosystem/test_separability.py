@@ -73,6 +73,29 @@ def test_scores_a_pipeline_in_cross_validation():
     assert (result["test_separability"] > 0.8).all()
 
 
+def test_weights_reach_the_scorer_of_a_pipeline_with_names_as_labels():
+    import sklearn
+
+    X, y = load_digits(return_X_y=True)
+    names = np.array([f"digit {digit}" for digit in y])
+    weights = np.random.default_rng(0).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            DecisionTreeClassifier(max_depth=6, random_state=0).set_fit_request(sample_weight=True),
+        )
+        scorer = make_separability_scorer().set_score_request(sample_weight=True)
+        result = cross_validate(
+            model, X, names, scoring=scorer, cv=3, params={"sample_weight": weights},
+            return_estimator=True, return_indices=True,
+        )  # fmt: skip
+        for fold, test in enumerate(result["indices"]["test"]):
+            predicted = result["estimator"][fold].predict(X[test])
+            expected = separability_score(names[test], predicted, sample_weight=weights[test])
+            assert result["test_score"][fold] == pytest.approx(expected)
+            assert expected != separability_score(names[test], predicted)
+
+
 def test_selects_models_in_a_grid_search():
     X, y = load_digits(return_X_y=True)
     search = GridSearchCV(

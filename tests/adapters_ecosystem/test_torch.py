@@ -177,6 +177,8 @@ def test_two_processes_merge_their_counts(tmp_path: Path):
         assert result["separability"] == pytest.approx(dc.separability_score(*both))
         np.testing.assert_allclose(result["weighted"], weighted.counts)
         np.testing.assert_allclose(result["variances"], weighted.variances)
+        for kind in ("alone", "alone_matrix", "grouped", "grouped_matrix"):
+            assert result[kind] == result["own"], kind
     own = [np.array(result["own"]) for result in (first, second)]
     assert own[0].sum() == 100
     assert (own[0] + own[1] == cm.counts).all()
@@ -246,11 +248,37 @@ def test_in_a_lightning_module(tmp_path: Path):
         ({"num_classes": 20_000}, "from 1 to 16,384"),
         ({"num_classes": 2, "labels": ["cat"]}, "one name per class, got 1 names for 2"),
         ({"num_classes": 2, "normalize": "rows"}, "`normalize` must be"),
+        ({"num_classes": 2, "epsilon": -1.0}, "`epsilon` must be a finite number"),
     ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(dc.InputError, match=message):
         NormalizedConfusionMatrix(**options)
+
+
+def test_options_of_torchmetrics_are_taken_and_others_refused():
+    metric = Separability(3, dist_sync_on_step=True, compute_with_cache=False)
+    assert metric.dist_sync_on_step
+    assert not metric.compute_with_cache
+    with pytest.raises(TypeError, match="Separability takes no argument 'normalise'"):
+        Separability(3, normalise="bi")
+
+
+def test_wrappers_of_torchmetrics_take_the_score():
+    from torchmetrics.wrappers import BootStrapper, MinMaxMetric, Running
+
+    preds, target = torch.tensor([0, 1, 1, 2, 2, 0]), torch.tensor([0, 1, 2, 2, 1, 0])
+    expected = dc.separability_score(target, preds)
+    ranged = MinMaxMetric(Separability(3))
+    ranged.update(preds, target)
+    assert float(ranged.compute()["max"]) == pytest.approx(expected)
+    window = Running(Separability(3), window=2)
+    for part in (slice(0, 3), slice(0, 3), slice(3, 6)):
+        window.update(preds[part], target[part])
+    assert float(window.compute()) == pytest.approx(expected)
+    draws = BootStrapper(Separability(3), num_bootstraps=4)
+    draws.update(preds, target)
+    assert set(draws.compute()) == {"mean", "std"}
 
 
 @pytest.mark.parametrize(

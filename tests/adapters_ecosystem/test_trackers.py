@@ -90,12 +90,28 @@ class TestMlflow:
             log_confusion_matrix(many, page=False)
         assert _logged(mlflow, run) == {"matrix.json"}
 
-    @pytest.mark.parametrize("name", ["", "/etc", "a/../../b"])
+    @pytest.mark.parametrize("name", ["", "/etc", "a/../../b", "./a", "a//b", 5])
     def test_names_stay_inside_the_artifacts(self, mlflow, cm, name):
-        from deconfuse.adapters.mlflow import log_confusion_matrix
+        from deconfuse.adapters.mlflow import load_confusion_matrix, log_confusion_matrix
 
         with pytest.raises(dc.InputError, match="relative path inside the artifacts"):
             log_confusion_matrix(cm, name)
+        with pytest.raises(dc.InputError, match="relative path inside the artifacts"):
+            load_confusion_matrix("0" * 32, name)
+
+    def test_a_refused_name_leaves_nothing_behind(self, mlflow, cm):
+        from deconfuse.adapters.mlflow import log_confusion_matrix
+
+        with mlflow.start_run() as run:
+            with pytest.raises(mlflow.MlflowException, match="Names may only contain"):
+                log_confusion_matrix(cm, "what?", page=False)
+            assert not mlflow.artifacts.list_artifacts(run_id=run.info.run_id)
+
+    def test_takes_counts_alone(self, mlflow, cm):
+        from deconfuse.adapters.mlflow import log_confusion_matrix
+
+        with pytest.raises(dc.InputError, match="must be a ConfusionMatrix, got Normalized"):
+            log_confusion_matrix(cm.normalize("bi"))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -131,6 +147,16 @@ def test_tensorboard_needs_a_writer(cm):
 
     with pytest.raises(dc.InputError, match="object has no add_figure, add_scalar, add_text"):
         add_confusion_matrix(object(), "val", cm)
+
+
+def test_tensorboard_takes_counts_alone(cm):
+    from types import SimpleNamespace
+
+    from deconfuse.adapters.tensorboard import add_confusion_matrix
+
+    writer = SimpleNamespace(add_figure=None, add_scalar=None, add_text=None)
+    with pytest.raises(dc.InputError, match="must be a ConfusionMatrix, got list"):
+        add_confusion_matrix(writer, "val", [[1, 2], [3, 4]])
 
 
 def test_a_missing_library_names_its_extra(cm, monkeypatch: pytest.MonkeyPatch):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import deconfuse as dc
+from tests.reporting.browser import chromium
 from tests.support import require
 
 ROOT = Path(__file__).parents[2]
@@ -99,3 +100,47 @@ def test_notebooks_and_commands_became_pages(site: Path):
     commands = (site / "api" / "command-line.html").read_text(encoding="utf-8")
     for command in ("demo", "report", "normalize", "diagnose", "compare", "reproduce"):
         assert f"deconfuse {command}" in commands
+
+
+def _anchors(page: Path) -> set[str]:
+    return set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
+
+
+def test_links_between_pages_lead_somewhere(site: Path):
+    anchors = {page.resolve(): _anchors(page) for page in site.rglob("*.html")}
+    followed = 0
+    for page in anchors:
+        # The page for what is not found speaks in addresses of a server.
+        if page.name == "404.html":
+            continue
+        for link in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text(encoding="utf-8")):
+            if re.match(r"[a-z]+:", link):
+                continue
+            address, _, anchor = html.unescape(link).partition("#")
+            target = (page.parent / address).resolve() if address else page
+            assert target in anchors or target.exists(), (page, link)
+            if anchor and target in anchors and not anchor.startswith("__"):
+                assert anchor in anchors[target], (page, link)
+            followed += 1
+    assert followed > 1000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["index.html", "guide/idea.html"])
+def test_the_search_works_from_disk(site: Path, name: str):
+    require("playwright", programs=("chromium",))
+    complaints: list[str] = []
+    outside: list[str] = []
+    with chromium() as browser:
+        page = browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: outside.append(request.url))
+        page.goto((site / name).as_uri())
+        page.click(".md-search__input")
+        page.keyboard.type("Stehman")
+        page.wait_for_selector(".md-search-result__item a")
+        page.click(".md-search-result__item a")
+        page.wait_for_url("**/guide/reading.html*")
+    assert not complaints
+    assert not [url for url in outside if not url.startswith(("file:", "data:"))]

@@ -5,15 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MAX_DRAWN_CLASSES", "draw"]
+__all__ = ["MAX_DRAWN_CLASSES", "check_counts", "draw"]
 
 # Beyond this a static figure shows nothing that a reader could name.
 MAX_DRAWN_CLASSES = 200
+
+
+def check_counts(cm: object) -> ConfusionMatrix:
+    """Return what was given to a tracker, if it is a confusion matrix."""
+    if not isinstance(cm, ConfusionMatrix):
+        raise InputError(
+            f"`cm` must be a ConfusionMatrix, got {type(cm).__name__}.",
+            hint="make one with `ConfusionMatrix.from_predictions` or `from_counts`; a normalized"
+            " matrix has its counts in `.source`.",
+        )
+    return cm
 
 
 def draw(matrix: ConfusionMatrix | Normalized) -> Figure:

@@ -45,9 +45,10 @@ def compute(
     -------
     dict
         ``separability`` (mean diagonal of the bi-normalized matrix, not an accuracy),
-        ``n_samples``, ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows),
-        ``normalize`` and ``epsilon``. Everything goes through ``json.dumps``, except dates as
-        class names. Undefined cells, of a class without samples, are None.
+        ``n_samples`` (with weights: their sum), ``labels``, ``counts`` and ``matrix`` (lists of
+        rows, true classes on rows), ``normalize`` and ``epsilon``. Everything goes through
+        ``json.dumps``, except dates as class names. Undefined cells, of a class without samples,
+        are None.
 
     Examples
     --------

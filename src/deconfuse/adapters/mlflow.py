@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from deconfuse.adapters._figures import MAX_DRAWN_CLASSES, draw
+from deconfuse.adapters._figures import MAX_DRAWN_CLASSES, check_counts, draw
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.statistics.separability import separability
@@ -34,7 +34,8 @@ def log_confusion_matrix(
     step : int, optional
         For a matrix per epoch: goes to the metric, and a folder ``step-<step>`` keeps each one.
     epsilon : float, optional
-        For the bi-normalized figure and the metric; see `deconfuse.normalize`.
+        For the bi-normalized figure and the metric; see `deconfuse.normalize`. The page uses the
+        default.
     page : bool
         Whether to log the interactive page too.
     run_id : str, optional
@@ -45,18 +46,17 @@ def log_confusion_matrix(
     Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``,
     ``counts.png``, ``bi.png`` and ``report.html``, and the metric ``<name>.separability``. The
     figures are left out for more than 200 classes, where they show nothing; the page shows any
-    number.
+    number. Files are written before anything is logged, so an error there leaves the run as it was.
     """
     mlflow = _mlflow()
-    if not name or name.startswith("/") or ".." in Path(name).parts:
-        raise InputError(f"`name` must be a relative path inside the artifacts, got {name!r}.")
-    folder = name if step is None else f"{name}/step-{step}"
+    check_counts(cm)
+    folder = _folder(name, step)
+    score = separability(cm, epsilon=epsilon)
     with tempfile.TemporaryDirectory() as directory:
         _write(cm, Path(directory), epsilon, page)
+        # The metric first: MLflow is stricter about names of metrics than about folders.
+        mlflow.log_metrics({f"{name}.separability": score}, step=step, run_id=run_id)
         mlflow.log_artifacts(directory, artifact_path=folder, run_id=run_id)
-    mlflow.log_metrics(
-        {f"{name}.separability": separability(cm, epsilon=epsilon)}, step=step, run_id=run_id
-    )
 
 
 def load_confusion_matrix(
@@ -76,12 +76,18 @@ def load_confusion_matrix(
     ConfusionMatrix
     """
     mlflow = _mlflow()
-    folder = name if step is None else f"{name}/step-{step}"
+    folder = _folder(name, step)
     with tempfile.TemporaryDirectory() as directory:
         path = mlflow.artifacts.download_artifacts(
             run_id=run_id, artifact_path=f"{folder}/matrix.json", dst_path=directory
         )
         return ConfusionMatrix.load(path)
+
+
+def _folder(name: str, step: int | None) -> str:
+    if not isinstance(name, str) or {"", ".", ".."} & set(name.split("/")):
+        raise InputError(f"`name` must be a relative path inside the artifacts, got {name!r}.")
+    return name if step is None else f"{name}/step-{step}"
 
 
 def _write(cm: ConfusionMatrix, folder: Path, epsilon: float | None, page: bool) -> None:

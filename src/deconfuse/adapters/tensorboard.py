@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deconfuse.adapters._figures import MAX_DRAWN_CLASSES, draw
+from deconfuse.adapters._figures import MAX_DRAWN_CLASSES, check_counts, draw
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
@@ -54,7 +54,7 @@ def add_confusion_matrix(
             f" {', '.join(missing)}.",
             hint="give a `SummaryWriter`, such as `logger.experiment` of Lightning.",
         )
-    normalized = cm.normalize("bi", epsilon)
+    normalized = check_counts(cm).normalize("bi", epsilon)
     if cm.n_classes <= MAX_DRAWN_CLASSES:
         # Our figures belong to no pyplot state, so there is nothing for the writer to close.
         writer.add_figure(f"{tag}/counts", draw(cm), global_step=step, close=False)

@@ -6,8 +6,8 @@ normalization and plots it, `Separability` returns one number that a training lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from deconfuse._checks import class_names
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName
+from deconfuse.statistics.cells import check_epsilon
 from deconfuse.statistics.separability import separability
 
 try:
@@ -28,6 +29,19 @@ except ImportError as error:
 __all__ = ["NormalizedConfusionMatrix", "Separability"]
 
 Normalization = MethodName | Literal["none"]
+
+
+class MetricOptions(TypedDict, total=False):
+    """What every metric of torchmetrics takes beside its own arguments."""
+
+    compute_on_cpu: bool
+    compute_with_cache: bool
+    dist_sync_fn: Callable[..., Any] | None
+    dist_sync_on_step: bool
+    distributed_available_fn: Callable[[], bool] | None
+    process_group: Any
+    sync_on_compute: bool
+
 
 # The state is dense so that it can be all-reduced; here it takes 2 GiB.
 _MAX_CLASSES = 16_384
@@ -50,8 +64,14 @@ class _Counts(Metric):
         epsilon: float | None = None,
         ignore_index: int | None = None,
         weighted: bool = False,
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__()
+        unknown = [name for name in options if name not in MetricOptions.__annotations__]
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} takes no argument {', '.join(map(repr, unknown))}."
+            )
+        super().__init__(**options)
         if not isinstance(num_classes, int) or not 1 <= num_classes <= _MAX_CLASSES:
             raise InputError(
                 f"`num_classes` must be a whole number from 1 to {_MAX_CLASSES:,},"
@@ -66,6 +86,8 @@ class _Counts(Metric):
                 f"`labels` must have one name per class, got {len(self.labels)} names for"
                 f" {num_classes} classes."
             )
+        if epsilon is not None:
+            check_epsilon(epsilon, num_classes)
         self.epsilon = epsilon
         self.ignore_index = ignore_index
         self.weighted = weighted
@@ -116,11 +138,14 @@ class _Counts(Metric):
     def to_confusion_matrix(self) -> ConfusionMatrix:
         """Return what all processes have counted, as a `ConfusionMatrix`.
 
-        Call it in every process, as ``compute``: it waits for the others.
+        Call it in every process, as ``compute``: it waits for the others. With
+        ``sync_on_compute=False`` it returns what this process has counted.
         """
         if self._is_synced:
             return self._counted()
-        with self.sync_context(dist_sync_fn=self.dist_sync_fn):
+        with self.sync_context(
+            dist_sync_fn=self.dist_sync_fn, should_sync=bool(self.sync_on_compute)
+        ):
             return self._counted()
 
     def _counted(self) -> ConfusionMatrix:
@@ -193,7 +218,10 @@ class NormalizedConfusionMatrix(_Counts):
     ignore_index : int, optional
         A target that stands for no class; its samples are not counted.
     weighted : bool
-        Whether ``update`` takes ``sample_weight``.
+        Whether ``update`` takes ``sample_weight``; sums of weights are float64.
+    **options
+        What every metric of torchmetrics takes: ``sync_on_compute``, ``process_group``,
+        ``dist_sync_on_step`` and so on.
 
     Notes
     -----
@@ -221,6 +249,7 @@ class NormalizedConfusionMatrix(_Counts):
         epsilon: float | None = None,
         ignore_index: int | None = None,
         weighted: bool = False,
+        **options: Unpack[MetricOptions],
     ) -> None:
         super().__init__(
             num_classes,
@@ -228,6 +257,7 @@ class NormalizedConfusionMatrix(_Counts):
             epsilon=epsilon,
             ignore_index=ignore_index,
             weighted=weighted,
+            **options,
         )
         if normalize != "none" and normalize not in get_args(MethodName):
             raise InputError(
