@@ -223,7 +223,7 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SETTINGS = [
     pytest.param(n_classes, size, runs, skewed, id=f"{n_classes}-{'skewed' if skewed else 'even'}")
-    for n_classes, size, runs in ((5, 1500, 200), (10, 2000, 120), (60, 6000, 30))
+    for n_classes, size, runs in ((5, 1500, 200), (10, 2000, 120), (60, 6000, 20))
     for skewed in (False, True)
 ]
 
@@ -304,8 +304,13 @@ def test_paired_p_values_are_uniform_under_the_null(n_classes, agreement, favour
         sample = _paired((rates, tilted), agreement, rng)
         tables = paired_tables(_triples(*sample, n_classes), n_classes, 199, rng)
         overall.append(overall_test(tables, is_paired=True).p_value)
-    assert kstest(overall, "uniform").pvalue > 1e-3
+    assert kstest(overall, "uniform", alternative="greater").pvalue > 1e-3
     assert np.sum(np.array(overall) <= 0.05) <= binom.ppf(0.999, runs, 0.05)
+    if n_classes <= 10:
+        assert kstest(overall, "uniform").pvalue > 1e-3
+    else:
+        # Some sixty disagreements over thirty classes: ties make p-values larger, never smaller.
+        assert np.mean(np.array(overall) == 1.0) > 0.1
 
 
 @pytest.mark.slow
@@ -341,10 +346,14 @@ def test_pairing_finds_what_independent_samples_hide(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_classes", "size", "runs"), [(6, 2000, 40), (10, 10_000, 30)])
+@pytest.mark.parametrize(("n_classes", "size"), [(6, 2000), (10, 10_000)])
 @pytest.mark.parametrize("kind", ["none", "pair", "errors", "better"])
-def test_overlap_intervals_cover(n_classes: int, size: int, runs: int, kind: str) -> None:
-    hits = 0
+def test_overlap_intervals_cover(
+    n_classes: int, size: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_DRAWS", "_FEWEST_DRAWS", "_REPLICATES"):
+        monkeypatch.setattr(f"deconfuse.statistics.comparison.{name}", 99)
+    hits, runs = 0, 30
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])
         rates = _rates(n_classes, rng)
