@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
-from tests.reporting.browser import Reader, chromium
+from tests.reporting.browser import ROOT, Reader, chromium
 from tests.reporting.studies import CLOTHES, matrix
 from tests.support import require
 
@@ -150,13 +150,19 @@ def test_log_colours(open_page: Open) -> None:
 
 def test_groups_collapse_and_open(open_page: Open) -> None:
     reader = open_page()
-    reader.choose("groups", "3")
-    assert reader.ask("return root.host.explorer.frame.n;") == 3
+    reader.choose("groups", "5")
+    units = reader.ask("return root.host.explorer.frame.units.map((u) => u.members.length);")
+    n = len(units)
+    assert 2 <= n < 10
+    assert max(units) <= 5
+    assert reader.ask("return root.querySelector('[data-control=groups]').value;") == "5"
     for method in ("counts", "row", "bi"):
         reader.method(method)
     sums = reader.ask(
         """const { values } = root.host.explorer.pane('bi', '0');
-        return [0, 1, 2].map((i) => values[3 * i] + values[3 * i + 1] + values[3 * i + 2]);"""
+        const { n } = root.host.explorer.frame;
+        return Array.from({ length: n }, (_, i) => values.slice(n * i, n * i + n)
+          .reduce((sum, value) => sum + value));"""
     )
     np.testing.assert_allclose(sums, 1, atol=1e-8)
     reader.page.keyboard.press("ArrowRight")
@@ -165,7 +171,7 @@ def test_groups_collapse_and_open(open_page: Open) -> None:
     reader.choose("groups", "0")
     assert reader.ask("return root.host.explorer.frame.n;") == 10
     again = open_page(restored)
-    assert again.ask("return root.host.explorer.frame.n;") == 3
+    assert again.ask("return root.host.explorer.frame.n;") == n
 
 
 def test_a_knot_of_the_tree_collapses_its_branch(open_page: Open) -> None:
@@ -269,6 +275,9 @@ def test_findings_lead_to_their_cells(open_page: Open, clothes: dc.ConfusionMatr
     reader.page.click("button.finding >> nth=0")
     first, second = finding.classes
     assert reader.text(".inspector").startswith(f"true {first}\npredicted {second}")
+    more = reader.page.locator(".findings .link")
+    while more.count():
+        more.first.click()
     for button in reader.page.locator("button.finding").all():
         button.click()
         assert not reader.text(".inspector").startswith("How to read")
@@ -342,10 +351,18 @@ def saved(reader: Reader, name: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+def test_exported_counts_can_be_read_again(
+    open_page: Open, clothes: dc.ConfusionMatrix, tmp_path: Path
+) -> None:
+    reader = open_page("#method=counts&order=size")
+    (tmp_path / "counts.csv").write_bytes(saved(reader, "CSV"))
+    assert dc.ConfusionMatrix.from_file(tmp_path / "counts.csv").reorder(clothes.labels) == clothes
+
+
 def test_exports(open_page: Open, clothes: dc.ConfusionMatrix) -> None:
     reader = open_page("#method=row&order=size")
     rows = list(csv.reader(io.StringIO(saved(reader, "CSV").decode())))
-    assert rows[0][0] == "true \\ predicted (row)"
+    assert rows[0][0].startswith("true \\ predicted (row: each row sums to 1")
     expected = clothes.normalize("row").to_pandas()
     values = np.array([[float(v) for v in row[1:]] for row in rows[1:]])
     np.testing.assert_allclose(
@@ -483,10 +500,69 @@ def test_two_fingers_zoom_and_one_moves(open_page: Open) -> None:
     assert moved["y"] < zoomed["y"]
 
 
-def test_print_gives_one_clean_sheet(open_page: Open) -> None:
-    reader = open_page("#cell=6.0", color_scheme="dark")
+def test_paper_has_the_matrix_all_findings_and_what_to_do(open_page: Open) -> None:
+    reader = open_page(color_scheme="dark")
+    expected = reader.ask(
+        """const { findings } = root.host.explorer.study;
+        return { sentences: findings.map((f) => f.sentence),
+          advice: [...new Set(findings.map((f) => f.advice.replaceAll('`', '')))] };"""
+    )
+    assert len(expected["sentences"]) > 5
     reader.page.emulate_media(media="print")
     for hidden in (".toolbar", ".exports", ".corner"):
         assert not reader.page.is_visible(hidden)
+    assert reader.page.is_visible("canvas.matrix")
+    printed = reader.ask("return root.querySelector('.findings').innerText;")
+    for text in (*expected["sentences"], *expected["advice"]):
+        assert text in printed
+    assert pages_of(reader) <= 2
+
+
+def test_paper_shows_what_was_selected(open_page: Open) -> None:
+    reader = open_page("#cell=6.0", color_scheme="dark")
+    reader.page.emulate_media(media="print")
+    for shown in ("canvas.matrix", ".dots", ".fall", ".findings .advice"):
+        assert reader.page.locator(shown).first.is_visible()
+    inspector, stage = (
+        reader.page.locator(name).bounding_box() for name in (".inspector", ".stage")
+    )
+    assert inspector["x"] >= stage["x"] + stage["width"]
+    assert pages_of(reader) <= 2
+
+
+def pages_of(reader: Reader) -> int:
     sheet = reader.page.pdf(prefer_css_page_size=True, print_background=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", sheet)) == 1
+    return len(re.findall(rb"/Type\s*/Page\b", sheet))
+
+
+def test_the_inspector_the_findings_and_the_headline_say_the_same_numbers(
+    open_page: Open,
+) -> None:
+    reader = open_page()
+    found = reader.ask("return root.host.explorer.study.findings;")
+    said = r"similarity (\S+ \(\S+ to [^)]+\))"
+    pairs = [f for f in found if f["kind"] == "look_alike"]
+    assert pairs
+    for finding in pairs:
+        (i, j), *_ = finding["cells"]
+        reader.page.evaluate(f"location.hash = 'cell={i}.{j}'")
+        reader.page.wait_for_function(
+            f"{ROOT}.querySelector('.alike')?.innerText.includes('both ways')"
+        )
+        similarity = re.search(said, finding["sentence"])
+        assert similarity
+        assert similarity[1] in reader.text(".alike")
+    biased = [f for f in found if f["kind"] in ("over_predicted", "under_predicted")]
+    assert biased
+    for finding in biased:
+        (k,) = finding["classes"]
+        reader.page.evaluate(f"location.hash = 'col={k}'")
+        ratio = re.search(r"predicted: (\S+) (\(\S+ to [^)]+\)) times", finding["sentence"])
+        assert ratio
+        reader.page.wait_for_function(f"{ROOT}.querySelector('.inspector h2').innerText")
+        text = reader.text(".inspector")
+        assert f"×{ratio[1]} {ratio[2]}" in text
+    over = max((f for f in biased if f["kind"] == "over_predicted"), key=lambda f: f["severity"])
+    ratio = re.search(r"predicted: (\S+) ", over["sentence"])
+    assert ratio
+    assert f"over-predicted {ratio[1]}×." in reader.text(".headline")

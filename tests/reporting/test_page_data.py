@@ -66,6 +66,9 @@ def use_everything(reader: Reader) -> None:
     for key in ("ArrowRight", "ArrowDown", "r", "Enter", "+", "-", "0", "o", "Escape", "Escape"):
         reader.page.keyboard.press(key)
     reader.page.click("[data-control=theme]")
+    more = reader.page.locator(".findings .link")
+    while more.count():
+        more.first.click()
     for finding in reader.page.locator("button.finding").all():
         finding.click()
 
@@ -199,6 +202,19 @@ def test_intervals_of_tiny_values_stay_inside_their_panel(open_report: Open) -> 
         assert reader.ask(beyond) <= 0.5, width
     reader.page.emulate_media(media="print")
     assert reader.ask(beyond) <= 0.5
+
+
+def test_an_empty_cell_among_many_classes_promises_no_interval(open_report: Open) -> None:
+    cm = matrix(150, 9_000)
+    counts = np.asarray(cm.counts)
+    empty = np.argwhere(counts == 0)[0]
+    full = np.unravel_index(counts.argmax(), counts.shape)
+    reader = open_report(cm, f"#cell={empty[0]}.{empty[1]}")
+    text = reader.text(".inspector")
+    assert "95 % interval" not in text
+    assert "the page has intervals of the larger counts only" in text
+    reader = open_report(cm, f"#cell={full[0]}.{full[1]}")
+    assert "Value and 95 % interval" in reader.text(".inspector")
 
 
 def test_names_are_text_whatever_they_are(open_report: Open) -> None:
@@ -369,6 +385,33 @@ def test_two_explorers_on_one_page_share_nothing(browser: Any, tmp_path: Path) -
     page.evaluate("window.cleanups.forEach((end) => end())")
     assert page.evaluate("Object.keys(window.models[0].listeners).length") == 0
     assert complaints == []
+    page.close()
+
+
+def test_a_notebook_may_attach_the_element_later_and_change_its_theme(browser: Any) -> None:
+    page = browser.new_page(reduced_motion="reduce")
+    page.set_content("<body data-jp-theme-light='true'><div id=a></div>")
+    script = bundle("widget").replace("export default", "window.widget =")
+    page.add_script_tag(content=script, type="module")
+    page.wait_for_function("window.widget")
+    page.evaluate(
+        """(payload) => {
+          const values = { payload, start: "" };
+          const model = { get: (k) => values[k], set: () => {}, save_changes: () => {},
+            on: () => {}, off: () => {} };
+          const el = document.createElement("div");
+          window.widget.render({ model, el });
+          document.getElementById("a").append(el);
+        }""",
+        to_json(summarize(matrix(5, 2_000), title="t")),
+    )
+    corner = """() => {
+      const canvas = document.querySelector("#a > div > div").shadowRoot.querySelector("canvas");
+      return canvas.width > 200 && [...canvas.getContext("2d").getImageData(3, 3, 1, 1).data];
+    }"""
+    page.wait_for_function(f"JSON.stringify(({corner})()) === '[255,255,255,255]'")
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    page.wait_for_function(f"JSON.stringify(({corner})()) === '[21,23,28,255]'")
     page.close()
 
 

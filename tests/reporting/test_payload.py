@@ -52,7 +52,7 @@ KEYS = {
     "AttributionPayload": "base label prediction",
     "ClassesPayload": "bias bias_low bias_high verdicts grades reasons",
     "FindingPayload": "kind severity sentence advice cells classes",
-    "LimitsPayload": "few_samples level",
+    "LimitsPayload": "few_samples level quantile",
     "BucketPayload": "n_classes",
     "BucketValuesPayload": "row col",
     "DirectoryPayload": (
@@ -146,7 +146,9 @@ def test_the_headline_doubts_a_class_only_where_a_finding_does() -> None:
     assert [item.grade for item in dc.diagnose(quiet).reliability] == ["fair", "good", "good"]
     page = summarize(quiet, title="t")
     assert page.findings == ()
-    assert page.headline == "No pair of classes stands out, and none is over- or under-predicted."
+    assert page.headline == (
+        "No pair of classes stands out, and no class is much over- or under-predicted."
+    )
     rare = dc.ConfusionMatrix.from_counts([[4, 1, 1], [1, 400, 20], [1, 20, 300]])
     page = summarize(rare, title="t")
     assert "“0” rests on 6 samples." in page.headline

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import warnings
+from itertools import pairwise
 
 import matplotlib as mpl
 
@@ -331,3 +332,42 @@ def test_a_figure_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(InputError, match=r"name that ends in its format, got '.*matrix\.docx'"):
         write_figure(figure, tmp_path / "matrix.docx")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"values_format": "zz"}, r"`values_format` must be a format for counts, got 'zz'", "','"),
+        ({"values_format": 3}, r"`values_format` must be a format for counts, got 3", "'d'"),
+        ({"cmap": "virids"}, r"`cmap` must be a colour map of matplotlib, got 'virids'", "viridis"),
+        ({"cmap": "?"}, r"`cmap` must be a colour map of matplotlib, got '\?'", "as in 'viridis'"),
+        ({"cmap": 3}, r"`cmap` must be the name of a colour map, or one, got int", "as in"),
+        ({"im_kw": {"cmap": "virids"}}, r"`cmap` must be a colour map of matplotlib", "viridis"),
+    ],
+)
+def test_looks_that_do_not_exist_are_refused_before_a_figure_is_made(options, message, hint):
+    display = ConfusionMatrixDisplay(simulated(3))
+    before = plt.get_fignums()
+    with pytest.raises(InputError, match=message) as refused:
+        display.plot(**options)
+    assert hint in refused.value.hint
+    assert plt.get_fignums() == before
+
+
+def test_a_format_of_counts_is_refused_for_ratios():
+    with pytest.raises(InputError, match=r"`values_format` must be a format for ratios, got 'd'"):
+        ConfusionMatrixDisplay(simulated(3).normalize("row")).plot(values_format="d")
+    display = ConfusionMatrixDisplay(simulated(3).normalize("row")).plot(values_format=".0%")
+    assert display.text_[0, 0].get_text().endswith("%")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 30, 60, 100])
+def test_names_are_large_enough_to_read_and_do_not_touch(n_classes):
+    cm = dc.ConfusionMatrix.from_counts(np.eye(n_classes) + 1)
+    display = ConfusionMatrixDisplay(cm).plot()
+    display.figure_.canvas.draw()
+    labels = display.ax_.get_yticklabels()
+    assert min(label.get_fontsize() for label in labels) >= 7
+    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
+    assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes))
+    assert labels[0].get_text() == "0"

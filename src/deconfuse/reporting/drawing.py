@@ -6,6 +6,7 @@ Works on plain arrays and matplotlib axes. What is drawn, and from what, is deci
 from __future__ import annotations
 
 import copy
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._text import compact_count, printable, shorten
+from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_colorbars",
     "cell_points",
+    "check_look",
     "draw_cells",
     "draw_labels",
     "draw_numbers",
@@ -38,7 +41,8 @@ _LONGEST_LABEL = 24
 _SMALLEST_NUMBER = 5.5
 _PLEASANT_NUMBER = 7.0
 _NUMBER_HEIGHT = 0.46
-_SMALLEST_LABEL = 5.0
+# Smaller names are grey lines on a screen; every second one is then left out, or more.
+_SMALLEST_LABEL, _THINNED_LABEL = 7.0, 8.5
 # Text is about this much of its size wide per character, and this much apart from line to line.
 _CHARACTER_WIDTH, _LINE_HEIGHT = 0.6, 1.15
 _UNDEFINED = "0.82"
@@ -53,6 +57,41 @@ def figure_size(n_classes: int, names: Sequence[str]) -> tuple[float, float]:
     margin = longest * label_size * _CHARACTER_WIDTH / _POINTS_PER_INCH
     angle = math.radians(_angle(names, label_size, side * _POINTS_PER_INCH / n_classes))
     return side + margin + 1.5, side + margin * math.sin(angle) + 1.25
+
+
+def check_look(
+    values: npt.NDArray[Any],
+    *,
+    cmap: str | Colormap | None,
+    values_format: str | None,
+    whole: bool,
+) -> None:
+    """Refuse colours and formats that do not exist, before anything is drawn."""
+    from matplotlib import colormaps
+    from matplotlib.colors import Colormap
+
+    if isinstance(cmap, str) and cmap not in colormaps:
+        alike = difflib.get_close_matches(cmap, list(colormaps), n=1)
+        raise InputError(
+            f"`cmap` must be a colour map of matplotlib, got {cmap!r}.",
+            hint=f"did you mean {alike[0]!r}?" if alike else "as in 'viridis'.",
+        )
+    if cmap is not None and not isinstance(cmap, str | Colormap):
+        raise InputError(
+            f"`cmap` must be the name of a colour map, or one, got {type(cmap).__name__}.",
+            hint="as in 'viridis'.",
+        )
+    if values_format is None:
+        return
+    kind = "counts" if whole else "ratios"
+    try:
+        for value in values.ravel()[:1].tolist():
+            format(int(value) if whole else float(value), values_format)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"`values_format` must be a format for {kind}, got {values_format!r}.",
+            hint="as in 'd' or ','." if whole else "as in '.2f' or '.1%'.",
+        ) from error
 
 
 def draw_cells(
@@ -79,7 +118,7 @@ def draw_cells(
     highest = top or diagonal_values.max(initial=0.0)
     images = []
     for hidden, colours, limit in (
-        (on_diagonal, _lighter("Blues", 0.92), _robust_top(off_values)),
+        (on_diagonal, _lighter("Blues", 0.92), max(_robust_top(off_values), _even_error(values))),
         (~on_diagonal, _lighter("Oranges", 0.72), highest),
     ):
         own = {"cmap": colours, **_own_scale(options)}
@@ -109,6 +148,16 @@ def _robust_top(values: FloatArray) -> float:
     if not positive.size:
         return 0.0
     return float(min(positive.max(), 4.0 * np.quantile(positive, 0.95)))
+
+
+def _even_error(values: FloatArray) -> float:
+    """Return an error cell where a quarter of everything is spread evenly over the errors.
+
+    Errors that are all smaller should all look small, and with few classes there is no crowd of
+    small cells that would show it.
+    """
+    n_errors = len(values) * (len(values) - 1)
+    return 0.25 * float(np.nansum(values)) / n_errors if n_errors else 0.0
 
 
 def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, whole: bool) -> None:
@@ -169,7 +218,7 @@ def draw_labels(
 ) -> None:
     """Name rows and columns, in a size that fits; every second or third where all cannot."""
     step = max(1, math.ceil(_SMALLEST_LABEL * _LINE_HEIGHT / cell))
-    size = _label_size(cell * step)
+    size = _label_size(cell * step) if step == 1 else _THINNED_LABEL
     shown = list(range(0, len(names), step))
     texts = [names[k] for k in shown]
     ax.set_xticks(shown, texts, fontsize=size)

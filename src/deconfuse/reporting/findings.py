@@ -94,7 +94,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
         noun = "sample" if least.samples == 1 else "samples"
         sentences.append(f"{_quoted(least.label)} rests on {least.samples:,.6g} {noun}.")
     if not sentences:
-        return "No pair of classes stands out, and none is over- or under-predicted."
+        return "No pair of classes stands out, and no class is much over- or under-predicted."
     return " ".join(sentences)
 
 
@@ -127,10 +127,11 @@ def _doubted(diagnosis: Diagnosis) -> list[ClassReliability]:
 
 
 def _bias_sentences(diagnosis: Diagnosis) -> list[str]:
-    """Return the strongest over- and under-prediction, the clearer one first."""
+    """Return the strongest over- and under-prediction of those that a finding tells."""
     sentences = []
+    told = {found.classes[0] for found in diagnosis.findings if found.kind.endswith("predicted")}
     for verdict in ("over", "under"):
-        biased = [bias for bias in diagnosis.biases if bias.verdict == verdict]
+        biased = [b for b in diagnosis.biases if b.verdict == verdict and b.label in told]
         if not biased:
             continue
         most = max(biased, key=lambda bias: bias.ratio if verdict == "over" else -bias.ratio)

@@ -143,10 +143,11 @@ class FindingPayload:
 
 @dataclass(frozen=True, slots=True)
 class LimitsPayload:
-    """Below how many samples a cell is hatched, and the level of the intervals."""
+    """Below how many samples a cell is hatched; the level of the intervals, and its quantile."""
 
     few_samples: float
     level: float
+    quantile: float
 
 
 @dataclass(frozen=True, slots=True)

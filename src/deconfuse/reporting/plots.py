@@ -168,17 +168,28 @@ class ConfusionMatrixDisplay:
         -------
         ConfusionMatrixDisplay
             Itself.
+
+        Raises
+        ------
+        InputError
+            If ``cmap`` names no colour map, or ``values_format`` is no format for these numbers.
         """
         values = self.confusion_matrix.astype(np.float64)
         names = drawing.label_texts(self.display_labels)
+        whole = self.confusion_matrix.dtype.kind in "biu"
+        counts = whole or (self._method is None and self._counts is not None)
+        drawing.check_look(
+            values,
+            cmap=(im_kw or {}).get("cmap", cmap),
+            values_format=values_format,
+            whole=counts and bool((values == np.floor(values)).all()),
+        )
         if ax is None:
             import matplotlib.pyplot as plt
 
             size = drawing.figure_size(len(values), names)
             _, ax = plt.subplots(figsize=size, layout="constrained")
         top = 1.0 if self._method in ("row", "col", "bi") else None
-        whole = self.confusion_matrix.dtype.kind in "biu"
-        counts = whole or (self._method is None and self._counts is not None)
         images = drawing.draw_cells(ax, values, cmap=cmap, top=top, options=im_kw or {})
         ax.set(xlabel="Predicted label", ylabel="True label")
         ax.set_ylim(len(values) - 0.5, -0.5)

@@ -18,9 +18,9 @@ __all__ = ["to_html", "to_json", "to_latex", "to_markdown"]
 _TITLES = {
     "change": "What changed",
     "look_alike": "Look alike",
+    "not_alike": "Confused, yet less alike",
     "over_predicted": "Over-predicted",
     "under_predicted": "Under-predicted",
-    "not_alike": "Confused, but not alike",
     "careful": "Careful",
 }
 # A table for reading; the page and the JSON hold all cells.

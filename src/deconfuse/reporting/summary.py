@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scipy.stats import norm
+
 from deconfuse._version import __version__
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -61,7 +63,7 @@ def summarize(
         title=title,
         headline=found.headline,
         labels=(*labels, f"other ({hidden:,} classes)") if shown.bucket else labels,
-        limits=LimitsPayload(FEW_SAMPLES, _LEVEL),
+        limits=LimitsPayload(FEW_SAMPLES, _LEVEL, float(norm.ppf(0.5 + _LEVEL / 2))),
         models=tuple(
             model_payload(matrix, name, shown, normalized=normalized[name], level=_LEVEL)
             for name, matrix in matrices.items()

@@ -31,7 +31,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
     title: "test",
     headline: "A test.",
     labels: labels ?? counts.map((_, k) => `c${k}`),
-    limits: { few_samples: 5, level: 0.95 },
+    limits: { few_samples: 5, level: 0.95, quantile: 1.959964 },
     models: [{
       name: "A", total, weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
       scalings: {

@@ -59,17 +59,27 @@ const LINKAGE = [0, 1, 1, 2, 2, 3, 2, 2, 4, 5, 5, 4];
 test("branches know their members, cuts give groups", () => {
   const branches = branchesOf(LINKAGE, 4);
   assert.deepEqual(branches.get(6).members, [0, 1, 2, 3]);
-  assert.deepEqual(cutTree(branches, 4, 2), [4, 5]);
-  assert.deepEqual(cutTree(branches, 4, 3), [4]);
-  assert.deepEqual(cutTree(branches, 4, 4), []);
-  assert.deepEqual(cutTree(branches, 4, 1), [6]);
+  assert.deepEqual(cutTree(branches, 1), []);
+  assert.deepEqual(cutTree(branches, 2), [4, 5]);
+  assert.deepEqual(cutTree(branches, 3), [4, 5]);
+  assert.deepEqual(cutTree(branches, 4), [6]);
+});
+
+test("a chain is cut into groups of the size asked for, not into all and some", () => {
+  // Leaves join one after the other: (0,1) (2 3) (4,5), then all in a row.
+  const chain = [0, 1, 1, 2, 2, 3, 1, 2, 4, 5, 1, 2, 6, 7, 5, 4, 9, 8, 6, 6];
+  const branches = branchesOf(chain, 6);
+  assert.deepEqual(cutTree(branches, 2), [6, 7, 8]);
+  assert.deepEqual(cutTree(branches, 5), [8, 9]);
+  const groups = cutTree(branches, 3).map((id) => branches.get(id).members.length);
+  assert.ok(groups.every((size) => size <= 3));
 });
 
 test("a bucket stays outside the tree, and no branch takes its number", () => {
   const branches = branchesOf(LINKAGE, 5);
   assert.deepEqual([...branches.keys()], [5, 6, 7]);
   assert.deepEqual([branches.get(7).left, branches.get(7).right], [5, 6]);
-  assert.deepEqual(cutTree(branches, 5, 2), [5, 6]);
+  assert.deepEqual(cutTree(branches, 2), [5, 6]);
   assert.deepEqual(unitsOf(["a", "b", "c", "d", "other"], branches, [5, 6], [1, 1, 1, 1, 1]).map((u) => u.members), [[0, 1], [2, 3], [4]]);
 });
 

@@ -10,7 +10,7 @@ const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/ras
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
 const { toCsv, toLatex, latexText } = await import(`${ASSETS}/exports.js`);
-const { cellText, escapeXml, narrowText, toSvg } = await import(`${ASSETS}/svg.js`);
+const { cellText, escapeXml, narrowText, toSvg, wrapped } = await import(`${ASSETS}/svg.js`);
 
 test("ramps get darker in the light, lighter in the dark, evenly enough to read in grey", () => {
   for (const theme of ["light", "dark"]) {
@@ -112,11 +112,11 @@ test("two stores share nothing", () => {
   assert.equal(b.state.method, "counts");
 });
 
-function shownOf(counts, labels) {
+function shownOf(counts, labels, method = "counts") {
   const study = readStudy(payloadOf(counts, { labels }));
   const frame = frameOf(study, new Map(), STATE);
-  const pane = paneOf(study, frame, { method: "counts", model: "0", log: false });
-  return { pane, frame, rows: frame.order, cols: frame.order, title: "test" };
+  const pane = paneOf(study, frame, { method, model: "0", log: false });
+  return { pane, frame, rows: frame.order, cols: frame.order, title: "test", limits: study.limits };
 }
 
 test("small cells share a pixel with the strongest of them; the diagonal stays whole", () => {
@@ -172,7 +172,9 @@ test("a class that was never seen differs from zero", () => {
 
 test("CSV quotes what needs it and names its axes", () => {
   const { pane, frame } = shownOf([[90, 10], [5, 25]], ['say "hi"', "a,b\nc"]);
-  assert.equal(toCsv(pane, frame), 'true \\ predicted (counts),"say ""hi""","a,b\nc"\n"say ""hi""",90,10\n"a,b\nc",5,25\n');
+  assert.equal(toCsv(pane, frame), 'true \\ predicted,"say ""hi""","a,b\nc"\n"say ""hi""",90,10\n"a,b\nc",5,25\n');
+  const ratios = shownOf([[90, 10], [5, 25]], ["a", "b"], "row");
+  assert.match(toCsv(ratios.pane, ratios.frame), /^true \\ predicted \(row: each row sums to 1: where the samples of a true class go\),a,b\n/);
 });
 
 test("LaTeX shows names as they are and names its axes", () => {
@@ -181,6 +183,10 @@ test("LaTeX shows names as they are and names its axes", () => {
   const table = toLatex(pane, frame, rows, cols, "t");
   assert.match(table, /True classes on rows, predicted classes on columns/);
   assert.match(table, /a\\_1 & \\textbf\{90\} & 10 \\\\/);
+  const ratios = shownOf([[90, 10], [5, 25]], ["a", "b"], "row");
+  const beside = toLatex(ratios.pane, ratios.frame, ratios.rows, ratios.cols, "t");
+  assert.match(beside, /a & \\textbf\{0\.900\} \{\\tiny 90\} & 0\.100 \{\\tiny 10\} \\\\/);
+  assert.match(beside, /each row sums to 1.*; counts in small type\)/);
 });
 
 test("numbers in cells keep their shape", () => {
@@ -199,4 +205,21 @@ test("SVG holds names as text, whatever they are", () => {
   assert.match(drawing, /predicted class/);
   assert.match(drawing, /true class/);
   assert.equal(escapeXml("\u0000<&\"'>"), "\ufffd&lt;&amp;&quot;&#39;&gt;");
+});
+
+test("a drawing shows the count beside each ratio, hatches what is weak, and says which way it sums", () => {
+  const drawing = toSvg(shownOf([[90, 10, 0], [3, 25, 0], [0, 0, 40]], ["a", "b", "c"], "row"));
+  assert.match(drawing, />0\.90<\/text>\n.*>90<\/text>/);
+  assert.match(drawing, /each row sums to 1/);
+  assert.equal(drawing.match(/url\(#weak\)/g).length, 1);
+  assert.equal(drawing.match(/<circle/g).length, 4);
+  assert.match(drawing, /small: number of samples · hatched: few samples or epsilon · dot: nothing counted/);
+  assert.ok(!drawing.includes('rotate(-90 7'), "short names lie flat");
+  const counts = toSvg(shownOf([[90, 10], [5, 25]]));
+  assert.ok(!counts.includes("url(#weak)") && !counts.includes("small: number"));
+});
+
+test("long descriptions go on in the next line", () => {
+  assert.deepEqual(wrapped("each row sums to 1", 9), ["each row", "sums to 1"]);
+  assert.deepEqual(wrapped("abcdefghijkl m", 6), ["abcde…", "m"]);
 });

@@ -108,6 +108,15 @@ export function scaleOf(values, { log = false, robust = true } = {}) {
 }
 
 /**
+ * The same scale, reaching at least so far: errors that are all small should all look small.
+ * @param {Scale} scale @param {number} floor
+ * @returns {Scale}
+ */
+export function reaching(scale, floor) {
+  return scale.max > 0 && scale.high < floor ? { ...scale, high: floor } : scale;
+}
+
+/**
  * Where a value lies on a scale: 0 palest, 1 strongest, NaN where there is no value.
  * @param {Scale} scale @param {number} value
  */

@@ -51,12 +51,32 @@ export function trustSentence(trust, facts, names, number) {
 }
 
 /**
- * What stands over and under the values of a cell: a page of very many classes has no intervals.
- * @param {any} model
+ * What stands over and under the values of a cell: with many classes the page carries the intervals
+ * of the cells where something was counted, and with very many none.
+ * @param {any} model @param {boolean} known whether this cell has intervals
  */
-export function valueWords(model) {
-  if (model.intervals) return { title: "Value and 95 % interval", note: "" };
-  return { title: "Value", note: "Intervals are not computed above 1,000 classes." };
+export function valueWords(model, known) {
+  if (known) return { title: "Value and 95 % interval", note: "" };
+  if (!model.intervals) return { title: "Value", note: "Intervals are not computed above 1,000 classes." };
+  return { title: "Value", note: "With this many classes the page has intervals of the larger counts only." };
+}
+
+/**
+ * How alike two classes are, whichever way they are confused, with its interval: what the findings
+ * speak of. The interval of weighted counts needs what the page does not carry.
+ * @param {any} model @param {number} i @param {number} j classes @param {number} z normal quantile
+ * @returns {{value: number, low: number, high: number}|null}
+ */
+export function similarityOf(model, i, j, z) {
+  const epsilon = model.epsilon("bi");
+  const cells = [model.count(i, j), model.count(j, i), model.count(i, i), model.count(j, j)].map((c) => c + epsilon);
+  const [a, b, c, d] = cells;
+  const value = Math.sqrt((a * b) / (c * d));
+  if (!Number.isFinite(value)) return null;
+  if (model.weighted) return { value, low: NaN, high: NaN };
+  const error = Math.sqrt(cells.reduce((sum, cell) => sum + 1 / cell, 0)) / 2;
+  const width = 2 * Math.asinh((z * error) / 2);
+  return { value, low: value * Math.exp(-width), high: value * Math.exp(width) };
 }
 
 /**

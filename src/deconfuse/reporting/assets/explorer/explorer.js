@@ -27,7 +27,7 @@ import { watch } from "./watch.js";
 
 const MANY = 60;
 const BLOCK = 24;
-const SHEET = { width: 530, height: 500 };
+const SHEET = { width: 490, height: 490 };
 let made = 0;
 
 /** @typedef {import("./state.js").State} State */
@@ -111,7 +111,8 @@ export class Explorer {
       hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k)),
     }, id);
     this.bar = toolbar(study, this.store, {
-      groups: (k) => this.#cut(k),
+      groups: (most) => this.#cut(most),
+      cut: (most) => cutTree(this.branches, most).join(),
       help: () => this.showHelp(),
       theme: () => this.#switchTheme(),
       fit: () => this.store.set({ view: null }),
@@ -146,6 +147,9 @@ export class Explorer {
     this.root.dataset.theme = this.theme;
     if (this.options.page) document.documentElement.dataset.theme = this.theme;
     this.ink = inksOf(this.root);
+    // Outside a document there are no colours yet: a notebook attaches the element later.
+    this.themed = this.root.isConnected;
+    this.panelKey = "";
     this.palette = paletteOf(this.theme, rgbOf(this.ink.paper), rgbOf(this.ink.unseen));
   }
 
@@ -197,6 +201,8 @@ export class Explorer {
     const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i],
       j: this.frame.unitOf[selection.j] };
     this.figures[1].hidden = !second;
+    if (selection) this.root.dataset.selected = selection.kind;
+    else delete this.root.dataset.selected;
     [main, second].forEach((pane, k) => {
       if (!pane || width === 0) return;
       this.captions[k].replaceChildren(h("b", {}, pane.name), ` ${pane.sums}`);
@@ -216,7 +222,7 @@ export class Explorer {
       }, animate);
     });
     this.minimap.show(this.views[0].scene, this.view.span < this.frame.n);
-    this.bar.update(state, this.frame.n);
+    this.bar.update(state);
     this.#panels(main, unitSelection);
     this.#remember(state);
   }
@@ -265,7 +271,7 @@ export class Explorer {
     const rows = seen(view.y, view.span, frame.n).map((at) => frame.order[at]);
     const cols = seen(view.x, view.span, frame.n).map((at) => frame.order[at]);
     return { pane: this.pane(this.store.state.method, this.store.state.model), frame, rows, cols,
-      title: this.study.title };
+      title: this.study.title, limits: this.study.limits };
   }
 
   /** @param {any} at a hit */
@@ -358,11 +364,11 @@ export class Explorer {
     this.store.set({ collapsed: next, view: null });
   }
 
-  /** @param {number} k groups, 0 for none */
-  #cut(k) {
-    if (k < 0) return;
-    const collapsed = k === 0 ? [] : cutTree(this.branches, this.study.n, k);
-    this.store.set({ collapsed, order: k === 0 ? this.store.state.order : "similarity", view: null });
+  /** @param {number} most classes of a group, 0 for no groups */
+  #cut(most) {
+    if (most < 0) return;
+    const collapsed = most === 0 ? [] : cutTree(this.branches, most);
+    this.store.set({ collapsed, order: most === 0 ? this.store.state.order : "similarity", view: null });
   }
 
   showHelp() {

@@ -19,6 +19,7 @@ export function fileName(title, name, extension) {
  * @property {import("./panes.js").Pane} pane @property {import("./panes.js").Frame} frame
  * @property {number[]} rows units in view @property {number[]} cols
  * @property {string} title
+ * @property {{few_samples: number}} limits
  */
 
 /** @param {Shown} shown */

@@ -16,7 +16,9 @@ function csvNumber(value) {
  */
 export function toCsv(pane, frame) {
   const names = frame.order.map((u) => csvField(frame.units[u].label));
-  const corner = csvField(`true \\ predicted (${pane.name})`);
+  // Counts can be read again by `deconfuse`; of ratios it is said which way they sum.
+  const corner = csvField(pane.method === "counts" && pane.kind === "value" ? "true \\ predicted" :
+    `true \\ predicted (${pane.name}: ${pane.sums})`);
   const lines = [
     [corner, ...names].join(",")
   ];
@@ -53,6 +55,11 @@ function latexNumber(value, whole) {
     `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
 }
 
+/** Whether each value has a count of its own to stand beside it. @param {import("./panes.js").Pane} pane */
+export function hasCounts(pane) {
+  return pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-");
+}
+
 /**
  * The shown block as a LaTeX table (booktabs).
  * @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame
@@ -61,10 +68,13 @@ function latexNumber(value, whole) {
 export function toLatex(pane, frame, rows, cols, title) {
   const names = (/** @type {number[]} */ list) => list.map((u) => latexText(frame.units[u].label));
   const whole = pane.method === "counts";
+  const counted = hasCounts(pane);
   const body = names(rows).map((name, k) => {
     const cells = cols.map((v) => {
-      const text = latexNumber(pane.values[rows[k] * frame.n + v], whole);
-      return rows[k] === v ? `\\textbf{${text}}` : text;
+      const at = rows[k] * frame.n + v;
+      const text = latexNumber(pane.values[at], whole);
+      const own = rows[k] === v ? `\\textbf{${text}}` : text;
+      return counted ? `${own} {\\tiny ${latexNumber(pane.counts[at], true)}}` : own;
     });
     return `${name} & ${cells.join(" & ")} \\\\`;
   });
@@ -72,7 +82,7 @@ export function toLatex(pane, frame, rows, cols, title) {
     "% needs \\usepackage{booktabs}",
     "\\begin{table}",
     "\\centering",
-    `\\caption{${latexText(title)}: ${latexText(pane.name)} (${latexText(pane.sums)}). True classes on rows, predicted classes on columns.}`,
+    `\\caption{${latexText(title)}: ${latexText(pane.name)} (${latexText(pane.sums)}${counted ? "; counts in small type" : ""}). True classes on rows, predicted classes on columns.}`,
     `\\begin{tabular}{l${"r".repeat(cols.length)}}`,
     "\\toprule",
     `true $\\backslash$ predicted & ${names(cols).join(" & ")} \\\\`,

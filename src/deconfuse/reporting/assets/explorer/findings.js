@@ -6,15 +6,15 @@ import { short } from "./format.js";
 const TITLES = {
   change: "What changed",
   look_alike: "Look alike",
+  not_alike: "Confused, yet less alike",
   over_predicted: "Over-predicted",
   under_predicted: "Under-predicted",
-  not_alike: "Confused, but not alike",
   careful: "Careful",
   geometry: "Geometry",
 };
 
-// Findings of a kind that stand there at once; the rest is one click away.
-const SHOWN = 3;
+// Findings of a kind that stand there at once; the rest is one click away, and on paper.
+const SHOWN = 2;
 
 /**
  * @param {any} study
@@ -30,10 +30,11 @@ export function findingsContent(study, follow) {
     if (found.length === 0) continue;
     const title = TITLES[ /** @type {keyof typeof TITLES} */ (kind)] ?? kind.replaceAll("_", " ");
     const items = found.map((/** @type {any} */ finding, /** @type {number} */ k) => findingItem(finding, follow,
-      k === 0));
-    const list = h("ul", {}, ...items.slice(0, SHOWN));
-    nodes.push(h("h2", { class: `kind ${kind}` }, title), list);
-    if (items.length > SHOWN) nodes.push(moreButton(list, items.slice(SHOWN)));
+      k === 0 ? "" : finding.advice === found[0].advice ? "later again" : "later"));
+    const rest = items.slice(SHOWN);
+    for (const item of rest) item.classList.add("later");
+    nodes.push(h("h2", { class: `kind ${kind}` }, title), h("ul", {}, ...items));
+    if (rest.length > 0) nodes.push(moreButton(rest));
   }
   if (nodes.length === 0) nodes.push(h("h2", {}, "Findings"), h("p", { class: "soft" }, "Nothing stands out."));
   if (study.geometry) nodes.push(...agreement(study));
@@ -41,12 +42,12 @@ export function findingsContent(study, follow) {
 }
 
 /** The advice of the first finding stands there; that of others comes when they are followed. */
-/** @param {any} finding @param {(finding: any) => void} follow @param {boolean} open */
-function findingItem(finding, follow, open) {
+/** @param {any} finding @param {(finding: any) => void} follow @param {string} style of the advice */
+function findingItem(finding, follow, style) {
   const target = finding.cells.length > 0 || finding.classes.length > 0;
-  const advice = finding.advice ? h("p", { class: "advice", hidden: !open }, ...withCode(finding.advice)) : null;
+  const advice = finding.advice ? h("p", { class: `advice ${style}` }, ...withCode(finding.advice)) : null;
   const go = () => {
-    if (advice) advice.hidden = false;
+    advice?.classList.remove("later");
     follow(finding);
   };
   const link = target ? h("button", { class: "finding", onclick: go }, finding.sentence) : h(
@@ -59,12 +60,12 @@ function withCode(text) {
   return text.split("`").map((part, k) => (k % 2 === 1 ? h("code", {}, part) : part));
 }
 
-/** @param {Element} list @param {Element[]} items */
-function moreButton(list, items) {
+/** @param {Element[]} items */
+function moreButton(items) {
   const button = h("button", {
     class: "link",
     onclick: () => {
-      list.append(...items);
+      for (const item of items) item.classList.remove("later");
       button.remove();
     }
   }, `${items.length} more`);

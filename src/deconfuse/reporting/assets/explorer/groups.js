@@ -37,21 +37,22 @@ export function branchesOf(linkage, n) {
 }
 
 /**
- * Branches to collapse so that about `k` groups remain: the last k - 1 joins are undone.
- * @param {Map<number, Branch>} branches @param {number} n leaves @param {number} k
+ * Branches to collapse so that no group has more than `most` classes: the largest branches of at
+ * most that size. A number of groups would be no such choice: the last joins of a tree unite what
+ * has little in common, and leave one group of nearly all classes beside a few small ones.
+ * @param {Map<number, Branch>} branches @param {number} most
  * @returns {number[]}
  */
-export function cutTree(branches, n, k) {
-  if (branches.size === 0 || k >= n) return [];
-  const open = [n + branches.size - 1];
-  while (open.length < k) {
-    // Undo the highest join among the open ones.
-    open.sort((a, b) => (branches.get(b)?.height ?? -1) - (branches.get(a)?.height ?? -1) || b - a);
-    const branch = branches.get(open[0]);
-    if (!branch) break;
-    open.splice(0, 1, branch.left, branch.right);
+export function cutTree(branches, most) {
+  const inside = new Set();
+  for (const branch of branches.values()) {
+    if (branch.members.length > most) continue;
+    // Children come before their parents, which take their place.
+    inside.delete(branch.left);
+    inside.delete(branch.right);
+    inside.add(branch.id);
   }
-  return open.filter((id) => id >= n).toSorted((a, b) => a - b);
+  return [...inside].toSorted((a, b) => a - b);
 }
 
 /**

@@ -2,8 +2,8 @@
 
 import { dotChart, ideaPicture, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
-import { biasOf, companyOf, partsOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
-import { count, isolate, percent, plural, short, signed, times } from "./format.js";
+import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
+import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
 import { METHODS } from "./model.js";
 import { pValueOf } from "./panes.js";
 import { samplesSection } from "./samples.js";
@@ -87,7 +87,7 @@ function cellContent(context, i, j) {
     return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
         state.method };
   }).filter(() => single);
-  const words = valueWords(model);
+  const words = valueWords(model, rows.some((row) => row.interval !== null));
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
   const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] :
@@ -111,6 +111,7 @@ function cellContent(context, i, j) {
     ...partsSection(model, i, j, single && i !== j),
     ...geometryLine(context, i, j),
     i !== j && reverseLine(context, i, j),
+    single && i !== j && similarityLine(study, model, i, j),
     ...samplesSection(study, state.model, single ? [i] : units[i].members, single ? [j] : units[j].members),
   ].filter((node) => node instanceof Node);
 }
@@ -161,6 +162,16 @@ function reverseLine(context, i, j) {
       nameText(frame.units[j].label), " → ", nameText(frame.units[i].label)),
     `: ${plural(pane.counts[at], "sample")}`, pane.method === "counts" ? "" :
     `, ${pane.name} ${short(pane.values[at])}`);
+}
+
+/** @param {any} study @param {any} model @param {number} i @param {number} j classes */
+function similarityLine(study, model, i, j) {
+  if (i === study.bucketIndex || j === study.bucketIndex) return null;
+  const pair = similarityOf(model, i, j, study.limits.quantile);
+  if (!pair) return null;
+  const range = Number.isNaN(pair.low) ? "" : ` (${plain(pair.low)} to ${plain(pair.high)})`;
+  return h("p", { class: "alike" }, h("span", { class: "soft" }, "How alike the two are, both ways: "), h("b", {}, plain(
+    pair.value)), h("span", { class: "soft" }, `${range}, where 1 is not told apart.`));
 }
 
 /** @param {any} model @param {number} k class */

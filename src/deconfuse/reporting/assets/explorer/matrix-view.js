@@ -152,7 +152,10 @@ export class MatrixView {
   /** @param {CanvasRenderingContext2D} g @param {import("./panes.js").Frame} frame */
   #widest(g, frame) {
     let widest = 0;
-    for (const unit of frame.units) widest = Math.max(widest, g.measureText(unit.label.slice(0, 40)).width);
+    for (const [k, unit] of frame.units.entries()) {
+      // The bucket, one long name among very many short ones, is cut instead.
+      if (k !== frame.bucket) widest = Math.max(widest, g.measureText(unit.label.slice(0, 40)).width);
+    }
     return widest;
   }
 

@@ -145,17 +145,18 @@ function paintDetail(g, scene, i, j, x, y, size) {
   if (size < 29) return;
   g.fillStyle = color;
   g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
-  const two = size >= 42 && pane.method !== "counts" && pane.kind === "value";
+  const two = size >= 36 && pane.method !== "counts" && pane.kind === "value";
   const roomy = size >= (pane.method === "counts" ? 52 : 42);
-  const main = roomy ? cellText(pane, value) : narrowText(pane, value);
+  const main = roomy ? cellText(pane, value) : narrowText(pane, value) || (two ? "<.01" : "");
   g.font = `${i === j ? 600 : 400} ${size >= 42 ? 12 : 10.5}px ${FONT}`;
   if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} 10px ${FONT}`;
   const fits = g.measureText(main).width <= size - 2;
-  if (fits) g.fillText(main, x + size / 2, y + size / 2 - (two ? 6 : 0));
+  const tight = size < 42;
+  if (fits) g.fillText(main, x + size / 2, y + size / 2 - (two ? (tight ? 5 : 6) : 0));
   if (fits && two) {
     g.globalAlpha = 0.72;
-    g.font = `400 10px ${FONT}`;
-    g.fillText(brief(pane.counts[at]), x + size / 2, y + size / 2 + 9);
+    g.font = `400 ${tight ? 9.5 : 10}px ${FONT}`;
+    g.fillText(brief(pane.counts[at]), x + size / 2, y + size / 2 + (tight ? 7 : 9));
   }
   g.globalAlpha = 1;
 }

@@ -1,7 +1,7 @@
 // State -> what is drawn: the units in their order, and for each pane its values, scales and margins.
 
 import { indexOfSorted, marginsOf } from "./arrays.js";
-import { scaleOf } from "./color.js";
+import { reaching, scaleOf } from "./color.js";
 import { normalizeUnits, sumUnits, unitsOf } from "./groups.js";
 import { SUMS } from "./model.js";
 import { orderOf } from "./order.js";
@@ -13,6 +13,7 @@ import { orderOf } from "./order.js";
  * @property {number[]} order unit at each place
  * @property {Int32Array} place of each unit
  * @property {Int32Array} unitOf unit of each class
+ * @property {number} bucket unit that stands for all classes not shown, -1 without
  */
 
 /**
@@ -35,7 +36,8 @@ export function frameOf(study, branches, state, before) {
   });
   const place = new Int32Array(units.length);
   order.forEach((u, at) => (place[u] = at));
-  return { units, n: units.length, order, place, unitOf };
+  const bucket = study.bucketIndex < 0 ? -1 : unitOf[study.bucketIndex];
+  return { units, n: units.length, order, place, unitOf, bucket };
 }
 
 /**
@@ -115,6 +117,15 @@ function survey(values, counts, n) {
   return { diagonal, off, rows, cols, largest };
 }
 
+// Off the diagonal a cell has its full colour from here on, where a quarter of everything is spread
+// evenly over the errors; with few classes the largest of tiny errors would have it otherwise.
+const ERRORS = 0.25;
+
+/** Share of everything that such a cell holds. @param {number} n */
+function evenError(n) {
+  return n > 1 ? ERRORS / (n * (n - 1)) : 0;
+}
+
 /** Margins of the counts, the same for every normalization of a frame. @type {WeakMap<Frame, Map<string, any>>} */
 const MARGINS = new WeakMap();
 
@@ -141,7 +152,10 @@ export function paneOf(study, frame, spec) {
   const counts = method === "counts" ? own : valuesOf(model, "counts", frame);
   const raw = countMargins(frame, model, counts);
   const found = survey(own, method.startsWith("gcm-") ? null : counts, n);
-  const longest = Math.max(...shares(raw.rows), ...shares(raw.cols), 1 / n);
+  // The bucket holds most samples of very many classes, and would leave the bars of all others flat.
+  const { bucket } = frame;
+  const alone = (/** @type {Float64Array} */ sums) => shares(sums).filter((_, unit) => unit !== bucket);
+  const longest = Math.max(...alone(raw.rows), ...alone(raw.cols), bucket < 0 ? 1 / n : 0);
   const two = study.models.length > 1 ? ` · ${model.name}` : "";
   const common = {
     method,
@@ -157,7 +171,7 @@ export function paneOf(study, frame, spec) {
       "poor"))),
   };
   if (!difference) {
-    const off = scaleOf(found.off, { log });
+    const off = reaching(scaleOf(found.off, { log }), found.rows.reduce((sum, row) => sum + row, 0) * evenError(n));
     off.max = found.largest;
     return {
       ...common,

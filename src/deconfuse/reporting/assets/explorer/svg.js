@@ -1,7 +1,12 @@
 // A pane -> an SVG drawing with labels, margins and legends; also the shape of the picture for PNG.
 
 import { colorAt, luminanceAt, place, ramp, ticksOf } from "./color.js";
+import { TRUST, trustOf } from "./explain.js";
+import { hasCounts } from "./exports.js";
 import { brief, count, cut, short, signed, tickText } from "./format.js";
+
+// Paler cells are too pale to be read as a value.
+const PALE = 0.1;
 
 /** Characters that markup would take for its own. @param {string} text */
 export function escapeXml(text) {
@@ -41,6 +46,18 @@ export function shadeOf(pane, value, onDiagonal) {
   return { name: onDiagonal ? "diagonal" : "off", t: place(scale, value) };
 }
 
+/** Text in lines of at most so many characters. @param {string} text @param {number} most @returns {string[]} */
+export function wrapped(text, most) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const last = lines.length - 1;
+    if (last >= 0 && lines[last].length + 1 + word.length <= most) lines[last] += ` ${word}`;
+    else lines.push(cut(word, most));
+  }
+  return lines;
+}
+
 /**
  * @param {object} picture
  * @param {import("./panes.js").Pane} picture.pane
@@ -48,29 +65,36 @@ export function shadeOf(pane, value, onDiagonal) {
  * @param {number[]} picture.rows units shown, top to bottom
  * @param {number[]} picture.cols
  * @param {string} picture.title
+ * @param {{few_samples: number}} [picture.limits] below which cells are hatched
  * @param {string} [picture.image] the cells as a data URL, where there are too many to draw one by one
  * @returns {string}
  */
-export function toSvg({ pane, frame, rows, cols, title, image }) {
+export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   const fitting = 720 / Math.max(rows.length, cols.length);
   const cell = image ? fitting : Math.max(4, Math.min(44, Math.floor(fitting)));
   const label = cell >= 9 ? Math.min(170, 12 + 6.4 * Math.max(...rows.map((u) => Math.min(26,
     frame.units[u].label.length)))) : 16;
+  // Names stand upright only where they do not fit side by side.
+  const widest = 6.4 * Math.max(...cols.map((u) => Math.min(26, frame.units[u].label.length)));
+  const flat = cell >= 9 && widest <= cell - 4;
   const bar = 34;
   const left = 26 + label + bar;
-  const top = 66 + label + bar;
   const width = Math.max(420, left + cols.length * cell + 24);
-  const height = top + rows.length * cell + 84;
+  const lines = wrapped(`${pane.name}: ${pane.sums}`, Math.floor((width - 40) / 5.8));
+  const axis = 52 + 15 * lines.length;
+  const top = axis + 4 + (flat ? 16 : label) + bar;
+  const height = top + rows.length * cell + 106;
   const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), less: ramp("light", "less"),
     more: ramp("light", "more") };
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11">`,
     `<title>${escapeXml(title)}: ${escapeXml(pane.name)}</title>`,
+    '<defs><pattern id="weak" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="#14161a" stroke-opacity="0.4"/></pattern></defs>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     `<text x="20" y="28" font-size="16" font-weight="600">${escapeXml(cut(title, 90))}</text>`,
-    `<text x="20" y="46" fill="#555">${escapeXml(pane.name)}: ${escapeXml(pane.sums)}</text>`,
-    `<text x="${left}" y="62" fill="#555">predicted class</text>`,
-    `<text x="16" y="${top + rows.length * cell / 2}" fill="#555" text-anchor="middle" transform="rotate(-90 16 ${top + rows.length * cell / 2})">true class</text>`,
+    ...lines.map((line, k) => `<text x="20" y="${46 + 15 * k}" fill="#555">${escapeXml(line)}</text>`),
+    `<text x="${left}" y="${axis}" fill="#555" font-weight="600">predicted class →</text>`,
+    `<text x="16" y="${top}" fill="#555" font-weight="600" text-anchor="end" transform="rotate(-90 16 ${top})">← true class</text>`,
   ];
   const size = Math.min(11, cell - 1);
   const thick = Math.max(0.5, cell - 2);
@@ -90,7 +114,10 @@ export function toSvg({ pane, frame, rows, cols, title, image }) {
     out.push(
       `<rect x="${x + 1}" y="${(top - 3 - length).toFixed(1)}" width="${thick}" height="${length.toFixed(1)}" fill="#b8bcc4"/>`
       );
-    if (cell >= 9) out.push(
+    if (flat) out.push(
+      `<text x="${x + cell / 2}" y="${top - bar - 6}" font-size="${size}" text-anchor="middle">${escapeXml(frame.units[v].label)}</text>`
+      );
+    else if (cell >= 9) out.push(
       `<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(cut(frame.units[v].label, 26))}</text>`
       );
   });
@@ -113,15 +140,31 @@ export function toSvg({ pane, frame, rows, cols, title, image }) {
     out.push(
       `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables[name], t)}"${opacity}/>`
       );
-    if (cell >= 30 && value !== 0 && !invented) {
-      const ink = luminanceAt(tables[name], opacity ? 0 : t) > 0.35 ? "#1a1a1a" : "#fff";
-      const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) : cellText(pane, value);
-      out.push(
-        `<text x="${x + cell / 2}" y="${y + cell / 2}" fill="${ink}" font-size="10" text-anchor="middle" dominant-baseline="central">${escapeXml(text)}</text>`
-        );
-    }
+    const at = u * frame.n + v;
+    const nothing = pane.counts[at] === 0 && (t < PALE || invented);
+    if (limits && !nothing && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE) out.push(
+      `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="url(#weak)"/>`);
+    if (nothing && cell >= 15) out.push(`<circle cx="${x + cell / 2}" cy="${y + cell / 2}" r="1.4" fill="#b4b9c2"/>`);
+    if (cell < 30 || nothing) return;
+    const ink = luminanceAt(tables[name], opacity ? 0 : t) > 0.35 ? "#1a1a1a" : "#fff";
+    const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) :
+      pane.kind === "difference" ? narrowText(pane, value) : cellText(pane, value);
+    const two = hasCounts(pane) && cell >= 36;
+    const line = (/** @type {string} */ said, /** @type {number} */ down, /** @type {string} */ look) => out.push(
+      `<text x="${x + cell / 2}" y="${y + cell / 2 + down}" fill="${ink}" ${look} text-anchor="middle" dominant-baseline="central">${escapeXml(said)}</text>`
+      );
+    line(text, two ? -6 : 0, `font-size="10.5"${u === v ? ' font-weight="600"' : ""}`);
+    if (two) line(brief(pane.counts[at]), 8, 'font-size="9" fill-opacity="0.75"');
   }));
-  out.push(...legends(pane, tables, left, top + rows.length * cell + 26), "</svg>", "");
+  const below = top + rows.length * cell + 26;
+  const marks = [
+    hasCounts(pane) && cell >= 36 && !image && "small: number of samples",
+    hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or epsilon",
+    pane.faded && "pale: may be chance",
+    cell >= 15 && !image && "dot: nothing counted",
+  ].filter(Boolean);
+  out.push(...legends(pane, tables, left, below),
+    `<text x="${left}" y="${below + 62}" font-size="10" fill="#555">${marks.join(" · ")}</text>`, "</svg>", "");
   return out.join("\n");
 }
 
@@ -133,7 +176,8 @@ function legends(pane, tables, x, y) {
     const x0 = x + k * 190;
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const said = { diagonal: "diagonal", off: "off the diagonal",
-      less: `less in ${escapeXml(pane.names[1] ?? "")}`, more: `more in ${escapeXml(pane.names[1] ?? "")}` } [
+      less: `less in ${escapeXml(cut(pane.names[1] ?? "", 20))}`,
+      more: `more in ${escapeXml(cut(pane.names[1] ?? "", 20))}` } [
       name
     ];
     out.push(`<text x="${x0}" y="${y}" fill="#555">${said}</text>`);

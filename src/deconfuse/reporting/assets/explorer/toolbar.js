@@ -7,7 +7,7 @@ import { methodsOf } from "./state.js";
 
 /**
  * @param {any} study @param {import("./state.js").Store} store
- * @param {{groups: (k: number) => void, help: () => void, theme: () => void, fit: () => void}} act
+ * @param {{groups: (most: number) => void, cut: (most: number) => string, help: () => void, theme: () => void, fit: () => void}} act
  */
 export function toolbar(study, store, act) {
   const methods = methodsOf(study);
@@ -35,9 +35,10 @@ export function toolbar(study, store, act) {
   const orders = ORDERS.filter((order) => order !== "similarity" || study.similarityOrder);
   const order = select("order", "order", orders.map((o) => option(o, o)), (value) => store.set({ order: value,
     view: null }));
-  const groupSizes = [2, 3, 5, 8, 12, 20, 40, 80].filter((k) => k < study.n);
-  const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...groupSizes.map((k) => option(
-    String(k), String(k))), option("-1", "own")], (value) => act.groups(Number(value))) : null;
+  const sizes = study.linkage ? [2, 3, 5, 10, 20, 50, 100].filter((most) => most < study.n) : [];
+  const cuts = new Map(sizes.map((most) => [act.cut(most), String(most)]));
+  const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...sizes.map((most) => option(
+    String(most), `up to ${most}`)), option("-1", "own")], (value) => act.groups(Number(value))) : null;
   const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(
     4))), (value) => store.set({ method: value })) : null;
   const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false",
@@ -59,9 +60,9 @@ export function toolbar(study, store, act) {
         text)))) : null;
   const element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
-    models, weighting?.field, beside.field, order.field, groups?.field, log);
+    models, h("div", { class: "fields" }, weighting?.field, beside.field, order.field, groups?.field, log));
   const corner = h("div", { class: "icons" }, theme, help);
-  const update = (/** @type {import("./state.js").State} */ state, /** @type {number} */ nUnits) => {
+  const update = (/** @type {import("./state.js").State} */ state) => {
     for (const button of buttons) {
       const own = button.dataset.method;
       button.setAttribute("aria-pressed", String(own === state.method || (own === "gcm" && state.method.startsWith(
@@ -76,7 +77,7 @@ export function toolbar(study, store, act) {
       if (!weighting.field.hidden) weighting.box.value = state.method;
     }
     if (groups) {
-      const known = state.collapsed.length === 0 ? "0" : groupSizes.includes(nUnits) ? String(nUnits) : "-1";
+      const known = state.collapsed.length === 0 ? "0" : cuts.get(state.collapsed.join()) ?? "-1";
       groups.box.value = known;
       groups.box.options[groups.box.options.length - 1].hidden = known !== "-1";
     }

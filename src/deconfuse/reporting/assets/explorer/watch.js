@@ -16,6 +16,7 @@ export function watch(explorer, handleKey) {
   const observer = new ResizeObserver(() => {
     if (stagePanes.clientWidth === width) return;
     width = stagePanes.clientWidth;
+    if (!explorer.themed) explorer.applyTheme();
     explorer.render(false);
   });
   observer.observe(stagePanes);
@@ -44,6 +45,8 @@ export function watch(explorer, handleKey) {
     retheme();
   };
   listen(matchMedia("(prefers-color-scheme: dark)"), "change", retheme);
+  const themes = new MutationObserver(retheme);
+  if (!options.page) themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
   listen(window, "beforeprint", printing(true));
   listen(window, "afterprint", printing(false));
   if (options.page) {
@@ -54,6 +57,7 @@ export function watch(explorer, handleKey) {
   }
   return () => {
     observer.disconnect();
+    themes.disconnect();
     for (const [target, name, act] of listeners) target.removeEventListener(name, act);
   };
 }
