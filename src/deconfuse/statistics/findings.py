@@ -95,9 +95,8 @@ def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
             sentence=(
                 f"{_name(pair.first)} and {_name(pair.second)} look alike: similarity"
                 f" {_interval(pair.similarity, pair.low, pair.high)} from"
-                f" {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions,"
-                f" {_times(pair.similarity / typical)} that of the middle pair; rank {pair.rank}"
-                f"{_raw_rank(pair)}."
+                f" {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions"
+                f"{_times(pair.similarity / typical)}; rank {pair.rank}{_raw_rank(pair)}."
             ),
             advice=(
                 "See their samples side by side: correct labels that are wrong, add or augment"
@@ -360,5 +359,5 @@ def _interval(value: float, low: float, high: float) -> str:
 
 
 def _times(factor: float) -> str:
-    # With most pairs never confused, the middle one is epsilon alone: how often is no finding.
-    return f"{significant(factor)} times" if factor < _MANY_TIMES else "many times"
+    # With most pairs never confused, the middle one is epsilon alone, and says nothing.
+    return f", {significant(factor)} times that of the middle pair" if factor < _MANY_TIMES else ""
