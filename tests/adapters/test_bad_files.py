@@ -231,6 +231,13 @@ class TestContent:
         (tmp_path / "x.csv.gz").write_bytes(data)
         refused(tmp_path / "x.csv.gz", "does not match its gzip checksum")
 
+    def test_a_damaged_zstd_file(self, tmp_path: Path) -> None:
+        names = [f"{value:x}" for value in np.random.default_rng(0).integers(2**40, 2**41, 900)]
+        data = bytearray(FORMATS["csv.zst"]({"label": names, "prediction": names}))
+        data[len(data) // 2 :: 7] = bytes(len(data[len(data) // 2 :: 7]))
+        (tmp_path / "x.csv.zst").write_bytes(data)
+        refused(tmp_path / "x.csv.zst", "must be complete, and is truncated or damaged")
+
     def test_a_damaged_parquet_file(self, tmp_path: Path) -> None:
         names = [f"{value:x}" for value in np.random.default_rng(0).integers(2**40, 2**41, 900)]
         data = bytearray(parquet_bytes({"label": names, "prediction": names}))

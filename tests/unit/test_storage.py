@@ -318,6 +318,8 @@ def test_unknown_formats(tmp_path: Path) -> None:
             cm.save(tmp_path / name)
         with pytest.raises(InputError, match="must be one of json, csv, npz, got"):
             ConfusionMatrix.load(tmp_path / name)
+    with pytest.raises(InputError, match="from_file reads compressed ones too"):
+        ConfusionMatrix.load(tmp_path / "matrix.json.gz")
     with pytest.raises(InputError, match="got 'pickle'"):
         cm.save(tmp_path / "matrix.json", format="pickle")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from deconfuse.adapters.column_names import ColumnChoice
 from deconfuse.adapters.file_errors import TWICE
-from deconfuse.adapters.file_scans import Scan
+from deconfuse.adapters.file_scans import NO_TYPE, Scan
 from deconfuse.adapters.pairs import FLOAT_HINT, MAX_PAIRS
 from deconfuse.adapters.score_columns import ScoreColumns
 from deconfuse.errors import InputError
@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
     (re.compile(r"BOOLEAN"), "bool"),
     (re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?"), "date"),
     # All its values are missing, or it has none: so writers keep a column of an empty table.
-    (re.compile(r'"?NULL"?'), "null"),
+    (re.compile(NO_TYPE), "null"),
 )
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _NUMBER_LIST = re.compile(rf"({_NUMBER.pattern})\[\d*\]")

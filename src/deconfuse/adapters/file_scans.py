@@ -6,8 +6,6 @@ keys are bound as parameters, and columns get names of ours by their position.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deconfuse._checks import show
 from deconfuse.adapters.column_names import find_column
+from deconfuse.adapters.csv_headers import Header, read_header
 from deconfuse.adapters.file_formats import DataFile, Format
 from deconfuse.adapters.file_paths import pattern_of
 from deconfuse.errors import InputError, MissingExtraError
@@ -22,12 +21,14 @@ from deconfuse.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Header", "Scan", "Typing", "make_scans", "read_header"]
+__all__ = ["NO_TYPE", "Scan", "Typing", "make_scans"]
 
 # Whether values come with types of the engine, as text, or as JSON.
 Typing: TypeAlias = Literal["native", "text", "json"]
 
-_DELIMITERS = (",", "\t", ";", "|")
+# How DuckDB calls the type of a column without a value.
+NO_TYPE = '"NULL"'
+
 _SAMPLED_OBJECTS = 200
 
 
@@ -96,44 +97,6 @@ def make_scans(
                 f"File {str(files[0].path)!r} is a saved matrix, which has no scores.",
                 hint="leave out `scores`.",
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """Column names of a delimited file, and its delimiter."""
-
-    names: tuple[str, ...]
-    delimiter: str
-
-
-def read_header(file: DataFile) -> Header:
-    """Return the header of a delimited file."""
-    # The head may end inside a character, so only its first record must be decoded.
-    text = file.head.decode("utf-8-sig", errors="replace")
-    if text.startswith(("\n", "\r")):
-        raise InputError(
-            f"File {str(file.path)!r} must begin with the names of its columns, and begins with an"
-            " empty line.",
-            hint="delete the lines before the header.",
-        )
-    first_line = text.split("\n", 1)[0].split("\r", 1)[0]
-    counts = {mark: _outside_quotes(first_line, mark) for mark in _DELIMITERS}
-    delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
-    claims_tabs = file.path.name.lower().removesuffix(".gz").removesuffix(".zst")
-    if claims_tabs.endswith((".tsv", ".tab")) and counts["\t"] < counts[delimiter]:
-        raise InputError(
-            f"File {str(file.path)!r} is not what its name says: its columns are separated by"
-            f" {delimiter!r}, not by tabs.",
-            hint="rename it, or check how it was written.",
-        )
-    header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    if any("\ufffd" in name for name in header):
-        raise _not_utf8(file)
-    return Header(tuple(header), delimiter)
-
-
-def _outside_quotes(line: str, mark: str) -> int:
-    return sum(part.count(mark) for part in line.split('"')[::2])
 
 
 def _csv_scans(
@@ -232,24 +195,35 @@ def _parquet_scan(
     source = "read_parquet(?, hive_partitioning=?, union_by_name=false)"
     scan = _described(connection, files, source, parameters)
     # DuckDB renames columns that differ only in case; the file's own spelling is what users know.
-    names = _top_level_names(connection, files[0])
-    return replace(scan, columns=(*names, *scan.columns[len(names) :]))
+    nodes = _top_level(connection, files[0])
+    names = [name for name, _ in nodes]
+    # Older DuckDB calls a column of no type an integer.
+    types = [
+        NO_TYPE if logical == "NullType()" else found
+        for (_, logical), found in zip(nodes, scan.types, strict=False)
+    ]
+    return replace(
+        scan,
+        columns=(*names, *scan.columns[len(names) :]),
+        types=(*types, *scan.types[len(names) :]),
+    )
 
 
-def _top_level_names(connection: duckdb.DuckDBPyConnection, file: DataFile) -> tuple[str, ...]:
-    query = "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)"
+def _top_level(connection: duckdb.DuckDBPyConnection, file: DataFile) -> list[tuple[str, str]]:
+    """Return name and logical type of the columns of a Parquet file."""
+    query = "SELECT name, coalesce(num_children, 0), logical_type FROM parquet_schema(?)"
     nodes = iter(connection.execute(query, [[pattern_of(file.path)]]).fetchall())
 
     def skip(children: int) -> None:
         for _ in range(children):
             skip(next(nodes)[1])
 
-    names = []
+    columns = []
     for _ in range(next(nodes)[1]):
-        name, children = next(nodes)
-        names.append(name)
+        name, children, logical = next(nodes)
+        columns.append((name, logical))
         skip(children)
-    return tuple(names)
+    return columns
 
 
 def _arrow_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:
@@ -293,7 +267,11 @@ def _registered(
     name = f"arrow_{len(connection.execute('SHOW TABLES').fetchall())}"
     connection.register(name, arrow)
     scan = _described(connection, files, name, ())
-    return replace(scan, columns=tuple(arrow.schema.names))
+    types = [
+        NO_TYPE if str(field.type) == "null" else found
+        for field, found in zip(arrow.schema, scan.types, strict=True)
+    ]
+    return replace(scan, columns=tuple(arrow.schema.names), types=tuple(types))
 
 
 def _described(
@@ -312,10 +290,4 @@ def _described(
         f"{source} AS t({ours})",
         parameters,
         tuple(row[1] for row in rows),
-    )
-
-
-def _not_utf8(file: DataFile) -> InputError:
-    return InputError(
-        f"File {str(file.path)!r} must be UTF-8 text, and is not.", hint="save it as UTF-8."
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from deconfuse._named_counts import is_total
 from deconfuse.adapters.column_names import names_predictions
+from deconfuse.adapters.csv_headers import Header, read_header
 from deconfuse.adapters.file_formats import HEAD_SIZE, DataFile
-from deconfuse.adapters.file_scans import Header, read_header
 from deconfuse.adapters.zstd_lines import read_zstd
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError

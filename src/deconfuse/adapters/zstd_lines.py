@@ -58,5 +58,9 @@ def _lines(connection: duckdb.DuckDBPyConnection, path: Path, *, limit: int, lon
     try:
         rows = connection.execute(query, [[pattern_of(path)], "\x01", longest, limit]).fetchall()
     except duckdb.Error as error:
-        raise InputError(f"File {str(path)!r} could not be decompressed as zstd text.") from error
+        raise InputError(
+            f"File {str(path)!r} must be complete, and is truncated or damaged: it cannot be"
+            " decompressed as zstd text.",
+            hint="copy or write it again.",
+        ) from error
     return "\n".join(line or "" for (line,) in rows).encode()
