@@ -60,6 +60,13 @@ class TestPaths:
         (tmp_path / "again").symlink_to(tmp_path)
         refused(tmp_path, r"must hold each file once, and comes to .*again' again through a link")
 
+    @pytest.mark.parametrize(("log", "kind"), [("_delta_log", "Delta Lake"), (".hoodie", "Hudi")])
+    def test_tables_with_a_log(self, tmp_path: Path, log: str, kind: str) -> None:
+        # Their old files stay in the folder; counting all of them would count rows twice.
+        write(tmp_path, "x.parquet", GOOD)
+        (tmp_path / log).mkdir()
+        assert "from_frame" in refused(tmp_path, f"is a {kind} table")
+
     def test_a_link_to_nothing(self, tmp_path: Path) -> None:
         write(tmp_path, "x.csv", GOOD)
         (tmp_path / "y.csv").symlink_to(tmp_path / "gone.csv")

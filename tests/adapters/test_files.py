@@ -133,6 +133,12 @@ class TestWhichFiles:
         (folder / "_preds.csv").write_text("label,prediction\na,b\n")
         assert ConfusionMatrix.from_file(f"{folder}/_pred*").total == 1
 
+    def test_the_home_folder(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", str(folder))
+        monkeypatch.setenv("USERPROFILE", str(folder))
+        assert ConfusionMatrix.from_file("~/part-0.csv").total == 2
+        assert ConfusionMatrix.from_file("~/*.csv").total == 2
+
     def test_links_are_followed(self, folder: Path, tmp_path_factory: Any) -> None:
         elsewhere = tmp_path_factory.mktemp("elsewhere")
         write(elsewhere, "part-9.csv", {"label": ["a"] * 7, "prediction": ["a"] * 7})

@@ -25,6 +25,8 @@ _DATA_SUFFIX = re.compile(
     re.IGNORECASE,
 )
 _COMPRESSED = re.compile(r"\.(gz|gzip|zst|zstd)$", re.IGNORECASE)
+# Folders in which a table notes which of its files are still part of it.
+_TABLE_LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ def _expand(text: str) -> FileSet:
             f"`path` must be a local file, got {text!r}.",
             hint="download it first, or open it in an engine and use ConfusionMatrix.from_frame.",
         )
+    if text.startswith("~"):
+        text = os.path.expanduser(text)
     path = Path(text)
     try:
         is_file = path.is_file()
@@ -184,6 +188,13 @@ def _files_below(folder: Path) -> Iterator[Path]:
                 hint="its rows would count twice; name the files, or remove the link.",
             )
         seen.add(real)
+        for log, kind in _TABLE_LOGS.items():
+            if log in folders:
+                raise InputError(
+                    f"Folder {place!r} must hold the files to count, and is a {kind} table, whose"
+                    " files may be out of date.",
+                    hint="open the table in an engine and use ConfusionMatrix.from_frame.",
+                )
         # Names with a leading dot or underscore are marks and checksums of the job that wrote them.
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         for name in names:
