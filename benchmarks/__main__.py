@@ -29,7 +29,12 @@ PARTS = {
     "training": "Training the paper's networks",
     "imports": "Import time",
     "page": "The page of a thousand classes, against its budget",
+    "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
+    "coverage_comparison": "Comparisons of two matrices: false alarms, power, coverage",
+    "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
+# These measure no time: they bring their own tables.
+OWN_TABLES = {"coverage", "coverage_comparison", "rebalance"}
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 
 
@@ -40,14 +45,18 @@ def main() -> None:
     options = parser.parse_args()
     for part in options.parts or PARTS:
         load = os.getloadavg()[0]
-        rows = import_module(f"benchmarks.{part}").run(quick=options.quick)
-        print(f"## {PARTS[part]}\n\n{_table(rows)}\n", flush=True)
+        module = import_module(f"benchmarks.{part}")
+        rows = module.run(quick=options.quick)
+        print(f"## {PARTS[part]}\n\n{_table(part, rows)}\n", flush=True)
         if options.quick:
             continue
         MEASURED.mkdir(exist_ok=True)
         measured = {"machine": _machine(), "load": round(load, 1), "rows": rows}
         (MEASURED / f"{part}.json").write_text(json.dumps(measured, indent=1, ensure_ascii=False))
         (ROOT / "benchmarks" / "RESULTS.md").write_text(_page())
+        # What the guide includes: tables and pictures of its own.
+        if hasattr(module, "publish"):
+            module.publish(rows)
         if part == "scaling":
             from benchmarks.figure import measure_curves
 
@@ -75,8 +84,9 @@ def _page() -> str:
     page = (
         "# Benchmarks\n\n"
         "Written by `python -m benchmarks`. Times are the best of several runs in one process; the "
-        "ratio is a peer's time over ours, so above 1 we are faster. The load is the number of "
-        "other processes that wanted the same cores when a part began.\n"
+        "ratio is a peer's time over ours, so above 1 we are faster; the last three parts measure "
+        "no time. The load is the number of other processes that wanted the same cores when a part "
+        "began.\n"
     )
     for part, title in PARTS.items():
         file = MEASURED / f"{part}.json"
@@ -85,13 +95,16 @@ def _page() -> str:
             continue
         measured = json.loads(file.read_text())
         page += (
-            f"\n## {title}\n\n{_table(measured['rows'])}\n\n"
+            f"\n## {title}\n\n{_table(part, measured['rows'])}\n\n"
             f"Machine: {measured['machine']}; load {measured['load']:g}.\n"
         )
     return page
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(part: str, rows: list[dict[str, Any]]) -> str:
+    """Return a part's own table, or that of times and ratios."""
+    if part in OWN_TABLES:
+        return str(import_module(f"benchmarks.{part}").table(rows))
     lines = ["| case | who | time | ratio | |", "|---|---|---:|---:|---|"]
     for row in rows:
         note = row.get("note", "")

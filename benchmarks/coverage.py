@@ -1,7 +1,7 @@
 """Do 95 % intervals hold the truth 95 % of the time? A simulation study.
 
-``python -m benchmarks.coverage``           to docs/generated and docs/images
-``python -m benchmarks.coverage --quick``   a tenth of it, to the terminal only
+``python -m benchmarks coverage``           to benchmarks/measured, docs/generated, docs/images
+``python -m benchmarks coverage --quick``   a tenth of it, to the terminal only
 
 A classifier is drawn, its exact normalized matrix is the truth; then test sets are sampled from it
 and the intervals of every cell are checked against the truth, by the count that the cell may
@@ -10,7 +10,6 @@ expect.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +52,9 @@ def run(quick: bool) -> list[dict[str, Any]]:
                             "skewed": skewed,
                             "method": method,
                             "expected_from": low,
-                            "expected_to": high,
+                            "expected_to": high if np.isfinite(high) else None,
                             "intervals": int(cells),
-                            "coverage": held / cells if cells else float("nan"),
+                            "coverage": held / cells if cells else None,
                         }
                     )
             print(f"{n_classes} classes, {n_samples:,} samples, skewed {skewed}", flush=True)
@@ -118,7 +117,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         by = {(r["method"], r["expected_from"]): r["coverage"] for r in chosen}
         cells = [by[method, 10.0] for method in METHODS]
         cells += [by["bi", low] for low, _ in BINS[1:]]
-        shown = [f"{100 * value:.1f}" if np.isfinite(value) else "–" for value in cells]
+        shown = ["–" if value is None else f"{100 * value:.1f}" for value in cells]
         lines.append(
             f"| {key[0]} | {key[1]:,} | {'skewed' if key[2] else 'balanced'}"
             f" | {' | '.join(shown)} |"
@@ -139,7 +138,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axis.axhspan(93, 97, color="#d9730d", alpha=0.15)
         for key in dict.fromkeys((r["n_classes"], r["n_samples"], r["skewed"]) for r in rows):
             by = {
-                r["expected_from"]: 100 * r["coverage"]
+                r["expected_from"]: np.nan if r["coverage"] is None else 100 * r["coverage"]
                 for r in rows
                 if (r["n_classes"], r["n_samples"], r["skewed"], r["method"]) == (*key, method)
             }
@@ -159,17 +158,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth, to the terminal only")
-    options = parser.parse_args()
-    rows = run(options.quick)
-    text = table(rows)
-    print(text)
-    if not options.quick:
-        write_text(ROOT / "docs" / "generated" / "coverage.md", text + "\n")
-        draw(rows, ROOT / "docs" / "images" / "coverage.png")
-
-
-if __name__ == "__main__":
-    main()
+def publish(rows: list[dict[str, Any]]) -> None:
+    """Write the table and the picture that the guide includes."""
+    write_text(ROOT / "docs" / "generated" / "coverage.md", table(rows) + "\n")
+    draw(rows, ROOT / "docs" / "images" / "coverage.png")

@@ -1,7 +1,8 @@
 """Balanced accuracy on held-out data: Rebalancer against no change and two usual remedies.
 
-``python -m benchmarks.rebalance``           30 seeds, to docs/generated and docs/images
-``python -m benchmarks.rebalance --quick``   3 seeds, to the terminal only
+``python -m benchmarks rebalance``           30 seeds, to benchmarks/measured, docs/generated and
+                                             docs/images
+``python -m benchmarks rebalance --quick``   3 seeds, to the terminal only
 
 Digits come with scikit-learn; Fashion-MNIST is read from the folder that DECONFUSE_DATA names.
 Train and validation sets are made imbalanced as in the paper (Dirichlet shares, at least a fifth of
@@ -10,7 +11,6 @@ each class kept); the held-out set is not.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -232,17 +232,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 seeds, to the terminal only")
-    options = parser.parse_args()
-    rows = run(options.quick)
-    text = table(rows)
-    print(text)
-    if not options.quick:
-        write_text(ROOT / "docs" / "generated" / "rebalance.md", text + "\n")
-        draw(rows, ROOT / "docs" / "images" / "rebalance.png")
-
-
-if __name__ == "__main__":
-    main()
+def publish(rows: list[dict[str, Any]]) -> None:
+    """Write the table and the picture that the guide includes."""
+    write_text(ROOT / "docs" / "generated" / "rebalance.md", table(rows) + "\n")
+    draw(rows, ROOT / "docs" / "images" / "rebalance.png")

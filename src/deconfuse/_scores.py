@@ -153,7 +153,10 @@ def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     """Return one weight a sample."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("`sample_weight` must be numbers, one a sample.") from error
     if weights.shape != (n_samples,):
         raise InputError(
             f"`sample_weight` must have one value a sample, got shape {weights.shape} for"
@@ -182,6 +185,15 @@ def check_informative(table: FloatArray, codes: NDArray[np.intp]) -> None:
         raise InputError(
             "`scores` must differ between the classes, got rows of equal scores throughout.",
             hint="pass the scores before argmax, one column a class.",
+        )
+    lowest, highest = float(table.min()), float(table.max())
+    is_highest = table == highest
+    if (is_highest.sum(axis=1) == 1).all() and (table[~is_highest] == lowest).all():
+        raise InputError(
+            "`scores` must say how sure the classifier is, got one-hot rows: one"
+            f" {highest:g} and else {lowest:g}.",
+            hint="pass probabilities or logits, not predictions: an offset would move all of a"
+            " class or nothing.",
         )
 
 

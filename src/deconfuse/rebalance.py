@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, is_finite_number, is_whole_number, show
 from deconfuse._scores import (
     FloatArray,
     ScoreKind,
@@ -30,11 +30,9 @@ from deconfuse._scores import (
     log_scores,
     plain,
 )
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.scaling import scale
-
-if TYPE_CHECKING:
-    from deconfuse.confusion import ConfusionMatrix
 
 __all__ = ["Rebalancer", "ScoreKind", "class_weights"]
 
@@ -156,8 +154,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            When the scores have the wrong shape, are not finite or all equal, or when there are
-            too few samples or classes.
+            When the scores have the wrong shape, are not finite, all equal or one-hot, or when
+            there are too few samples or classes.
 
         Warns
         -----
@@ -232,18 +230,19 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kind not in get_args(ScoreKind):
             names = ", ".join(f'"{name}"' for name in get_args(ScoreKind))
             raise InputError(f"`kind` must be one of {names}, got {self.kind!r}.")
-        if not (np.isfinite(self.shrinkage) and self.shrinkage >= 0):
-            raise InputError(f"`shrinkage` must be zero or more, got {self.shrinkage!r}.")
-        if not 0 < self.step <= 1:
+        _check_shrinkage(self.shrinkage)
+        if not is_finite_number(self.step) or not 0 < self.step <= 1:
             raise InputError(f"`step` must be above 0 and at most 1, got {self.step!r}.")
-        if self.max_iter < 1:
-            raise InputError(f"`max_iter` must be at least 1, got {self.max_iter!r}.")
-        if not self.tol >= 0:
-            raise InputError(f"`tol` must be zero or more, got {self.tol!r}.")
+        if not is_whole_number(self.max_iter) or self.max_iter < 1:
+            raise InputError(
+                f"`max_iter` must be at least 1, and a whole number, got {self.max_iter!r}."
+            )
+        if not is_finite_number(self.tol) or self.tol < 0:
+            raise InputError(f"`tol` must be a number of zero or more, got {self.tol!r}.")
 
 
 def class_weights(
-    cm: ConfusionMatrix, *, epsilon: float | None = None, shrinkage: float = 2.0
+    cm: ConfusionMatrix | Any, *, epsilon: float | None = None, shrinkage: float = 2.0
 ) -> dict[Label, float]:
     r"""Return the class weights for a loss that the right diagonal of a confusion matrix implies.
 
@@ -253,7 +252,7 @@ def class_weights(
 
     Parameters
     ----------
-    cm : ConfusionMatrix
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Of a validation set.
     epsilon : float, optional
         Added to every cell; by default ``1 / n_classes``.
@@ -278,8 +277,9 @@ def class_weights(
     >>> {name: round(weight, 2) for name, weight in class_weights(cm).items()}
     {'common': 0.6, 'rare': 1.4}
     """
-    if not (np.isfinite(shrinkage) and shrinkage >= 0):
-        raise InputError(f"`shrinkage` must be zero or more, got {shrinkage!r}.")
+    _check_shrinkage(shrinkage)
+    if not isinstance(cm, ConfusionMatrix):
+        cm = ConfusionMatrix.from_counts(cm)
     normalized = cm.normalize("bi", epsilon=epsilon)
     log_right = np.log(normalized.right)
     hits = cm.counts.diagonal()
@@ -376,6 +376,11 @@ class _Search:
         if objective < baseline:
             final, objective = best, best_objective
         return _Steps(final, objective, baseline, len(path), converged)
+
+
+def _check_shrinkage(shrinkage: float) -> None:
+    if not is_finite_number(shrinkage) or shrinkage < 0:
+        raise InputError(f"`shrinkage` must be a number of zero or more, got {shrinkage!r}.")
 
 
 def _shrunk(errors: FloatArray, shrinkage: float) -> FloatArray:

@@ -158,3 +158,33 @@ def test_too_many_classes_are_refused() -> None:
     cm = ConfusionMatrix.from_counts(sparse.eye_array(5000, dtype=int, format="csr"))
     with pytest.raises(InputError, match="at most 4,096 classes, got 5,000"):
         similarity_choice(cm)
+
+
+@pytest.mark.parametrize(
+    ("counts", "reason"),
+    [
+        (5 * np.eye(3, dtype=int), "no classes were confused"),
+        ([[5, 1], [2, 7]], "any counts fit"),
+        ([[5, 1, 0], [2, 7, 3], [0, 1, 6]], "any counts fit"),
+    ],
+)
+def test_a_missing_test_says_why(counts, reason: str) -> None:
+    fit = similarity_choice(counts)
+    assert fit.dof == 0
+    assert np.isnan(fit.p_value)
+    assert reason in (fit.why_no_test or "")
+    assert reason in repr(fit)
+    assert "nan" not in repr(fit)
+
+
+def test_a_test_needs_no_excuse() -> None:
+    fit = similarity_choice([[5, 1, 2], [2, 7, 3], [4, 1, 6]])
+    assert fit.dof == 1
+    assert fit.why_no_test is None
+    assert "p = " in repr(fit)
+    assert fit.n_confused_pairs == 3
+
+
+def test_no_samples_are_refused() -> None:
+    with pytest.raises(InputError, match="Similarity needs samples"):
+        similarity_choice(np.zeros((3, 3)))

@@ -334,7 +334,12 @@ def test_names_are_text_everywhere() -> None:
 def test_json_form() -> None:
     days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
     d = diagnose(ConfusionMatrix.from_counts([[5, 1, 0], [2, 6, 0], [0, 0, 0]], labels=days))
-    data = json.loads(json.dumps(d.to_dict(), allow_nan=False))
+    data = json.loads(d.to_json(indent=2))
+    assert data == json.loads(json.dumps(d.to_dict(), allow_nan=False))
+    assert set(data) == {
+        *("labels", "total", "epsilon", "level", "headline", "findings", "look_alikes"),
+        *("uncertain_pairs", "biases", "attribution", "reliability", "hierarchy", "order"),
+    }
     assert data["labels"][0] == "2026-01-01"
     assert data["biases"][2]["ratio"] is None
     assert len(data["reliability"]["classes"]) == 3
@@ -346,6 +351,16 @@ def test_json_form() -> None:
     assert parts["observed"] == pytest.approx(
         parts["similarity"] + parts["label"] + parts["prediction"]
     )
+
+
+def test_without_epsilon_an_empty_cell_leaves_a_pair_open() -> None:
+    d = diagnose([[50, 0, 10], [10, 50, 0], [0, 20, 50]], epsilon=0.0)
+    assert d.look_alikes == ()
+    for pair in d.uncertain_pairs:
+        assert (pair.similarity, pair.low, pair.high) == (0.0, 0.0, np.inf)
+        assert pair.tells_nothing
+    assert "nan" not in str(d)
+    assert json.loads(d.to_json())["uncertain_pairs"][0]["high"] is None
 
 
 @pytest.mark.parametrize("counts", [[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[2, 0], [0, 0]], [[5]]])
@@ -363,6 +378,9 @@ def test_two_samples_are_not_enough_and_that_is_said(counts) -> None:
         ([[0, 0], [0, 0]], {}, "A diagnosis needs samples"),
         ([[5, 1], [1, 5]], {"level": 95}, "`level` must be above 0 and below 1"),
         ([[5, 1], [1, 5]], {"n_pairs": 0}, "`n_pairs` must be at least 1"),
+        ([[5, 1], [1, 5]], {"n_pairs": 1.5}, "`n_pairs` must be at least 1, and a whole number"),
+        ([[5, 1], [1, 5]], {"n_pairs": "x"}, "`n_pairs` must be at least 1, and a whole number"),
+        ([[5, 1], [1, 5]], {"epsilon": "x"}, "`epsilon` must be a finite number"),
         ([[5, 1], [1, 5]], {"epsilon": -0.1}, "`epsilon` must be a finite number"),
         ([[5, 1, 2], [1, 5, 2]], {}, "must be square"),
     ],

@@ -252,6 +252,8 @@ LABELS[:3] = range(3)
         (SCORES[:, :2], LABELS, "one column a class, got n_features = 2 and 3 classes"),
         (np.where(SCORES > 2.5, np.nan, SCORES), LABELS, "`scores` must be finite"),
         (np.ones((30, 3)), LABELS, "must differ between the classes"),
+        (np.eye(3)[LABELS], LABELS, "got one-hot rows: one 1 and else 0"),
+        (5 * np.eye(3, dtype=int)[LABELS[::-1]] - 2, LABELS, "got one-hot rows: one 3 and else -2"),
         (SCORES[:2], LABELS[:2] * 0 + [0, 2], "more samples than classes, got n_samples = 2"),
         (SCORES, LABELS * 0, "at least two classes"),
         (SCORES[:, 0], LABELS, "`scores` must be a 2D array"),
@@ -276,10 +278,17 @@ def test_bad_scores_and_labels(scores, y, message: str) -> None:
     ("parameters", "message"),
     [
         ({"kind": "odds"}, '`kind` must be one of "auto"'),
-        ({"shrinkage": -1.0}, "`shrinkage` must be zero or more"),
+        ({"shrinkage": -1.0}, "`shrinkage` must be a number of zero or more"),
+        ({"shrinkage": "a"}, "`shrinkage` must be a number of zero or more, got 'a'"),
+        ({"shrinkage": None}, "`shrinkage` must be a number of zero or more, got None"),
         ({"step": 0.0}, "`step` must be above 0"),
+        ({"step": "a"}, "`step` must be above 0 and at most 1, got 'a'"),
         ({"max_iter": 0}, "`max_iter` must be at least 1"),
-        ({"tol": -1.0}, "`tol` must be zero or more"),
+        ({"max_iter": 1.5}, "`max_iter` must be at least 1, and a whole number, got 1.5"),
+        ({"max_iter": "5"}, "and a whole number, got '5'"),
+        ({"tol": -1.0}, "`tol` must be a number of zero or more"),
+        ({"tol": "a"}, "`tol` must be a number of zero or more, got 'a'"),
+        ({"tol": float("nan")}, "`tol` must be a number of zero or more, got nan"),
         ({"kind": "probabilities"}, "Probabilities must lie between 0 and 1"),
         ({"classes": [0, 1]}, "got 3 columns for 2 classes"),
         ({"classes": [0, 1, 7]}, "must be classes of the columns, got 2"),
@@ -296,6 +305,7 @@ def test_bad_parameters(parameters, message: str) -> None:
         (np.ones(3), "one value a sample"),
         (-np.ones(30), "finite, not negative"),
         (np.zeros(30), "not all zero"),
+        (["a"] * 30, "`sample_weight` must be numbers"),
     ],
 )
 def test_bad_weights(weights, message: str) -> None:
@@ -310,5 +320,11 @@ def test_bad_scores_when_predicting() -> None:
 
 
 def test_bad_shrinkage_of_class_weights() -> None:
-    with pytest.raises(InputError, match="`shrinkage` must be zero or more"):
-        class_weights(ConfusionMatrix.from_counts([[1, 0], [0, 1]]), shrinkage=-1)
+    for shrinkage in (-1, "a", None):
+        with pytest.raises(InputError, match="`shrinkage` must be a number of zero or more"):
+            class_weights(ConfusionMatrix.from_counts([[1, 0], [0, 1]]), shrinkage=shrinkage)
+
+
+def test_class_weights_take_bare_counts() -> None:
+    counts = [[90, 10], [40, 60]]
+    assert class_weights(counts) == class_weights(ConfusionMatrix.from_counts(counts))

@@ -14,6 +14,7 @@ from deconfuse._checks import Label
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.scaling.problem import refuse_if_too_large
+from deconfuse.statistics.cells import check_at_least_one
 
 __all__ = ["Attribution", "CellAttribution", "attribute"]
 
@@ -112,8 +113,7 @@ class Attribution:
 
     def top(self, k: int = 10) -> list[CellAttribution]:
         """Return the ``k`` error cells with most samples, largest first."""
-        if k < 1:
-            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        check_at_least_one(k, "k")
         cells = sparse.coo_array(self.normalized.source.counts)
         errors = np.flatnonzero((cells.row != cells.col) & (cells.data > 0))
         order = errors[np.argsort(-cells.data[errors], kind="stable")[:k]]

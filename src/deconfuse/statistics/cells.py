@@ -19,6 +19,7 @@ __all__ = [
     "as_confusion",
     "as_generator",
     "cells_of",
+    "check_at_least_one",
     "check_epsilon",
     "check_level",
     "sample_unit",
@@ -93,6 +94,13 @@ def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
             hint="np.random.default_rng(0), or just 0.",
         )
     return np.random.default_rng(int(rng))
+
+
+def check_at_least_one(value: int, name: str) -> int:
+    """Return how many are asked for, a whole number."""
+    if not is_whole_number(value) or value < 1:
+        raise InputError(f"`{name}` must be at least 1, and a whole number, got {value!r}.")
+    return int(value)
 
 
 def check_epsilon(epsilon: float | None, n_classes: int) -> float:

@@ -16,7 +16,13 @@ from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells, as_confusion, cells_of, check_epsilon
+from deconfuse.statistics.cells import (
+    Cells,
+    as_confusion,
+    cells_of,
+    check_at_least_one,
+    check_epsilon,
+)
 
 __all__ = ["SimilarityChoice", "similarity_choice"]
 
@@ -50,7 +56,10 @@ class SimilarityChoice:
         Degrees of freedom: one a pair of classes that was ever confused, less the biases.
     p_value : float
         Of ``x_squared``. Small: similarity is not symmetric in these data, so no bias alone
-        explains why some pairs are confused more one way than the other. NaN when ``dof`` is 0.
+        explains why some pairs are confused more one way than the other. NaN when ``dof`` is 0;
+        `why_no_test` then says why.
+    n_confused_pairs : int
+        How many pairs of classes were ever confused.
     """
 
     labels: tuple[Label, ...]
@@ -63,6 +72,7 @@ class SimilarityChoice:
     x_squared: float
     dof: int
     p_value: float
+    n_confused_pairs: int
 
     def __post_init__(self) -> None:
         for array in (self.similarity, self.bias, self.fitted):
@@ -82,8 +92,7 @@ class SimilarityChoice:
 
     def pairs(self, k: int = 10) -> list[tuple[Label, Label, float]]:
         """Return the ``k`` most similar pairs of classes, most similar first."""
-        if k < 1:
-            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        check_at_least_one(k, "k")
         rows, columns = np.triu_indices(len(self.labels), 1)
         values = self.similarity[rows, columns]
         order = np.argsort(-values, kind="stable")[:k]
@@ -92,11 +101,25 @@ class SimilarityChoice:
             for index in order
         ]
 
-    def __repr__(self) -> str:
+    @property
+    def why_no_test(self) -> str | None:
+        """Why there is no p-value, or None where there is one."""
+        if self.dof > 0:
+            return None
+        if not self.n_confused_pairs:
+            return "no classes were confused, so nothing can be uneven"
         return (
-            f"<SimilarityChoice of {len(self.labels)} classes by {self.method}: X2 = "
-            f"{self.x_squared:.1f}, {self.dof} degrees of freedom, p = {self.p_value:.3g}>"
+            "every pair that was confused has a bias of its own to explain it, so any counts fit:"
+            " a test needs at least three classes that were confused in a circle"
         )
+
+    def __repr__(self) -> str:
+        fit = (
+            f"X2 = {self.x_squared:.1f}, {self.dof} degrees of freedom, p = {self.p_value:.3g}"
+            if self.why_no_test is None
+            else f"no test of its fit, because {self.why_no_test}"
+        )
+        return f"<SimilarityChoice of {len(self.labels)} classes by {self.method}: {fit}>"
 
 
 def similarity_choice(
@@ -165,6 +188,11 @@ def similarity_choice(
     matrix = as_confusion(cm)
     if matrix.n_classes < 2:
         raise InputError("Similarity needs at least two classes, got one.")
+    if matrix.total == 0:
+        raise InputError(
+            "Similarity needs samples, but all counts are zero.",
+            hint="count some predictions first.",
+        )
     added = check_epsilon(epsilon, matrix.n_classes)
     cells = cells_of(matrix, added, what="A similarity-choice model")
     _check_exists(cells.values, matrix.labels, method)
@@ -191,7 +219,13 @@ def similarity_choice(
         x_squared=x_squared,
         dof=dof,
         p_value=p_value,
+        n_confused_pairs=_confused_pairs(cells.values - added),
     )
+
+
+def _confused_pairs(counts: FloatArray) -> int:
+    either = (counts > 0) | (counts.T > 0)
+    return int(np.triu(either, 1).sum())
 
 
 def _similarity(values: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from deconfuse.statistics.cells import (
     as_confusion,
     as_generator,
     cells_of,
+    check_at_least_one,
     check_epsilon,
     check_level,
 )
@@ -144,8 +145,7 @@ class Comparison:
 
     def top(self, k: int = 10) -> list[CellDifference]:
         """Return the ``k`` cells that differ most surely, surest first."""
-        if k < 1:
-            raise InputError(f"`k` must be at least 1, got {k!r}.")
+        check_at_least_one(k, "k")
         p_values = self.p_values
         # Corrected p-values tie at one; the raw ones and the size of the difference do not.
         order = np.lexsort((-np.abs(self.difference).ravel(), self.raw_p_values.ravel()))[:k]

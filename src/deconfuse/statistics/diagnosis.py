@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
@@ -19,6 +20,7 @@ from deconfuse.statistics.attribution import Attribution, attribute
 from deconfuse.statistics.bias import ClassBias, class_biases
 from deconfuse.statistics.cells import (
     as_confusion,
+    check_at_least_one,
     check_epsilon,
     check_level,
     sample_unit,
@@ -114,9 +116,13 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dicts, numbers and strings, for JSON.
 
-        Undefined numbers are None. Of the cells, the largest errors are there.
+        Undefined and infinite numbers are None, dates are ISO strings, names and all other keys
+        are those of the attributes. Of the cells, the largest errors are there. The tree is None
+        for more than 1,000 classes, and where there is none.
         """
-        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE
+        # Without epsilon, classes that were never confused have no finite distance, and no tree.
+        has_distances = self.epsilon > 0 or _is_full(self.source)
+        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE and has_distances
         reliability = self.reliability
         return {
             "labels": _plain(self.labels),
@@ -237,8 +243,7 @@ def diagnose(
     matrix = as_confusion(cm)
     added = check_epsilon(epsilon, matrix.n_classes)
     check_level(level)
-    if n_pairs < 1:
-        raise InputError(f"`n_pairs` must be at least 1, got {n_pairs!r}.")
+    check_at_least_one(n_pairs, "n_pairs")
     if matrix.total == 0:
         raise InputError(
             "A diagnosis needs samples, but all counts are zero.",
@@ -274,6 +279,11 @@ def _typical(cm: ConfusionMatrix, table: PairTable, epsilon: float) -> float:
         return float(epsilon / max(hits + epsilon, epsilon + sample_unit(cm)))
     position = max(int(n_pairs / 2) - never, 0)
     return float(np.exp(np.sort(table.log_similarity)[position]))
+
+
+def _is_full(cm: ConfusionMatrix) -> bool:
+    """Return whether every cell has a sample."""
+    return int(np.count_nonzero(sparse.coo_array(cm.counts).data)) == cm.n_classes**2
 
 
 def _total(total: float) -> str:

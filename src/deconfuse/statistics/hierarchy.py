@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
-from deconfuse._checks import Label
+from deconfuse._checks import Label, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.statistics.cells import as_confusion, cells_of, check_epsilon
@@ -61,7 +61,7 @@ class Hierarchy:
 
     def groups(self, n_groups: int) -> list[tuple[Label, ...]]:
         """Cut the tree into that many groups of classes, largest first."""
-        if not 1 <= n_groups <= len(self.labels):
+        if not is_whole_number(n_groups) or not 1 <= n_groups <= len(self.labels):
             raise InputError(f"`n_groups` must be from 1 to {len(self.labels)}, got {n_groups!r}.")
         members: dict[int, list[Label]] = {}
         codes = fcluster(self.linkage, n_groups, criterion="maxclust")

@@ -190,12 +190,14 @@ class PairRanking:
     def _pair(self, index: int) -> LookAlike:
         table, width = self.table, self._half[index]
         value, is_certain = table.log_similarity[index], bool(table.is_certain[index])
-        high = float(np.exp(min(value + width, 700.0)))
+        # Without epsilon a cell without samples leaves everything open.
+        is_open = not np.isfinite(width)
+        high = np.inf if is_open else float(np.exp(min(value + width, 700.0)))
         return LookAlike(
             first=self.labels[table.rows[index]],
             second=self.labels[table.columns[index]],
             similarity=float(np.exp(value)),
-            low=float(np.exp(value - width)),
+            low=0.0 if is_open else float(np.exp(value - width)),
             high=high,
             rank=int(self._ranks[index]),
             raw_rank=int(table.raw_rank[index]),
