@@ -17,7 +17,7 @@ import pytest
 
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.errors import ColumnChoiceWarning
-from tests.adapters.engines import Constructor
+from tests.adapters.engines import Constructor, make_constructor
 
 DAY = datetime.date(2024, 2, 29)
 NEXT = datetime.date(2024, 3, 1)
@@ -258,10 +258,17 @@ class TestScores:
 
 
 class TestBadInput:
-    def test_whole_numbers_beyond_64_bits(self, constructor: Constructor) -> None:
+    # Spark has no unsigned integers.
+    @pytest.mark.parametrize(
+        "engine", ["pandas", "pandas-arrow", "polars", "polars-lazy", "pyarrow", "duckdb", "ibis"]
+    )
+    def test_whole_numbers_beyond_64_bits(
+        self, engine: str, request: pytest.FixtureRequest
+    ) -> None:
         large = pa.array([2**63 + 5, 1], pa.uint64())
+        frame = make_constructor(engine, request)({"label": large, "prediction": large})
         with pytest.raises(InputError, match="'label' must fit in 64 bits, got 922337203685477581"):
-            ConfusionMatrix.from_frame(constructor({"label": large, "prediction": large}))
+            ConfusionMatrix.from_frame(frame)
 
     @pytest.mark.parametrize("frame", [None, 3, [1, 2], {"label": [1]}, "x.csv"])
     def test_what_is_no_frame(self, frame: object) -> None:
