@@ -59,7 +59,7 @@ def command_help() -> str:
 
     from deconfuse.cli.app import app
 
-    os.environ.update(COLUMNS="88", TERMINAL_WIDTH="88", NO_COLOR="1")
+    os.environ.update(COLUMNS="80", TERMINAL_WIDTH="80", NO_COLOR="1")
     parts = []
 
     def describe(words: tuple[str, ...], command: Any) -> None:

@@ -34,6 +34,7 @@ ROWS = [
     ["demo"],
     ["experiments"],
     ["cli"],
+    ["__main__"],
 ]
 
 

@@ -101,6 +101,7 @@ def _designs(folder: Path) -> None:
                 )
             )
         rows.append([name, *np.mean(estimates, axis=0)])
+    rows += _uneven_within_classes(rng, within, areas)
     header = [
         "1,000 points drawn",
         "share of points right",
@@ -108,6 +109,30 @@ def _designs(folder: Path) -> None:
         "mean bi-normalized diagonal",
     ]
     write_table(folder, "sampling-designs.md", header, rows)
+
+
+def _uneven_within_classes(
+    rng: np.random.Generator, within: np.ndarray, areas: np.ndarray
+) -> list[list[object]]:
+    """Draw four of five points in the half of each class that is easy to reach, and to map."""
+    errors = within * (1 - np.eye(3))
+    plain, weighted = [], []
+    for _ in range(300):
+        counts = np.zeros((2, 3, 3))
+        for half, (share, factor) in enumerate(((0.8, 0.4), (0.2, 1.6))):
+            rates = factor * errors + np.diag(1 - factor * errors.sum(axis=0))
+            for j, n in enumerate(np.rint(1000 * share * areas).astype(int)):
+                counts[half, :, j] = rng.multinomial(n, rates[:, j])
+        # Each half is half of the class's area, so a point stands for 0.5 / share.
+        for estimates, weights in ((plain, (1.0, 1.0)), (weighted, (0.5 / 0.8, 0.5 / 0.2))):
+            cells = counts[0] * weights[0] + counts[1] * weights[1]
+            bi = np.asarray(dc.normalize(cells, "bi").matrix)
+            by_area = np.diag(cells / cells.sum(axis=0)) @ areas
+            estimates.append((np.trace(cells) / cells.sum(), by_area, np.mean(np.diag(bi))))
+    return [
+        ["mostly where access is easy, in every class", *np.mean(plain, axis=0)],
+        ["the same, each weighed by how likely it was drawn", *np.mean(weighted, axis=0)],
+    ]
 
 
 if __name__ == "__main__":

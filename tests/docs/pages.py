@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -34,3 +35,15 @@ def blocks_of(page: str) -> list[Block]:
             shown = after[2] if not between.strip() else None
         blocks.append(Block(fence[2], shown, page.count("\n", 0, fence.start()) + 1))
     return blocks
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """Return the arguments of every call of the program in the blocks of shell commands."""
+    lines = [
+        line
+        for fence in _FENCE.finditer(page)
+        if fence[1] in ("bash", "sh")
+        for line in fence[2].splitlines()
+    ]
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line[1:] for line in words if line[:1] == ["deconfuse"]]

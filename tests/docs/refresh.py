@@ -36,7 +36,6 @@ def main() -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
     home = Path.cwd()
     for name in sys.argv[1:]:
         path = (home / name).resolve()

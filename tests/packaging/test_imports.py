@@ -45,6 +45,13 @@ def test_the_probe_sees_what_is_loaded():
     assert "matplotlib" in _loaded("import deconfuse, matplotlib")
 
 
+def test_the_program_runs_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-m", "deconfuse", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == ["deconfuse", dc.__version__]
+
+
 @pytest.mark.parametrize("name", dc.__all__)
 def test_every_public_name_loads(name):
     assert getattr(dc, name) is not None
