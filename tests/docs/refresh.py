@@ -1,6 +1,6 @@
-"""Run pages of the guide and write what their code prints into the blocks that show it.
+"""Run pages and notebooks of the guide and write what their code prints to where they show it.
 
-python -m tests.docs.refresh docs/guide/reading.md [...]
+python -m tests.docs.refresh docs/guide/reading.md docs/notebooks/first-steps.ipynb [...]
 """
 
 from __future__ import annotations
@@ -31,8 +31,18 @@ def refreshed(path: Path) -> str:
     return page
 
 
+def refreshed_notebook(path: Path) -> str:
+    """Return the notebook as it is after running in a fresh kernel, without who ran it and when."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False).execute()
+    return nbformat.writes(notebook) + "\n"
+
+
 def main() -> None:
-    """Refresh the pages that were named."""
+    """Refresh what was named."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -41,7 +51,7 @@ def main() -> None:
         path = (home / name).resolve()
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            page = refreshed(path)
+            page = refreshed_notebook(path) if path.suffix == ".ipynb" else refreshed(path)
             os.chdir(home)
         path.write_text(page, encoding="utf-8")
 

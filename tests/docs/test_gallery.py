@@ -26,6 +26,15 @@ def test_every_table_that_is_shown_is_there():
     assert not [name for name in tables if not (DOCS / "generated" / name).exists()]
 
 
+def test_every_picture_and_table_that_is_kept_is_shown():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    shown = _shown(r"images/([\w.-]+\.png)") | set(re.findall(r"([\w.-]+\.png)", readme + measured))
+    assert {path.name for path in (DOCS / "images").iterdir()} - shown == set()
+    tables = _shown(r'--8<-- "generated/([\w.-]+)"')
+    assert {path.name for path in (DOCS / "generated").iterdir()} - tables == set()
+
+
 @pytest.mark.slow
 def test_the_scripts_make_what_the_pages_show(tmp_path: Path):
     docs = tmp_path / "docs"
