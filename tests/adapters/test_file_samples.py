@@ -80,6 +80,21 @@ def test_rows_are_numbered_over_all_files(tmp_path):
     assert min(last) == 40
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_of_several_layouts_keep_their_order(tmp_path, suffix):
+    columns = table(900)
+    paths = []
+    for number in range(3):
+        part = {name: values[300 * number :][:300] for name, values in columns.items()}
+        if number == 1:
+            # Other columns in the middle, which one query cannot read along with the rest.
+            part = {"extra": [0.5] * 300, **part}
+        paths.append(write(part, tmp_path / f"p{number}.{suffix}"))
+    samples = read_samples(paths, shown=SampleColumns(id="key"), per_cell=None)
+    assert samples.ids == columns["key"]
+    assert dc.ConfusionMatrix.from_file(paths).total == 900
+
+
 def test_a_matrix_has_no_samples(tmp_path):
     dc.ConfusionMatrix.from_counts([[3, 1], [0, 2]], ["a", "b"]).save(tmp_path / "m.csv")
     assert read_samples(tmp_path / "m.csv") is None

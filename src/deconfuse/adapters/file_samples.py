@@ -74,7 +74,7 @@ def read_samples(
     ['a', 'b', 'c']
     """
     with open_predictions(
-        path, label=label, prediction=prediction, weight=None, scores=scores
+        path, label=label, prediction=prediction, weight=None, scores=scores, ordered=True
     ) as opened:
         if isinstance(opened, ConfusionMatrix):
             return None

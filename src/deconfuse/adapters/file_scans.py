@@ -7,13 +7,14 @@ keys are bound as parameters, and columns get names of ours by their position.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from deconfuse._checks import show
 from deconfuse.adapters.column_names import find_column
-from deconfuse.adapters.csv_headers import Header, read_header
+from deconfuse.adapters.csv_headers import read_header
 from deconfuse.adapters.file_formats import DataFile, Format
 from deconfuse.adapters.file_paths import pattern_of
 from deconfuse.errors import InputError, MissingExtraError
@@ -25,6 +26,8 @@ __all__ = ["NO_TYPE", "Scan", "Typing", "make_scans"]
 
 # Whether values come with types of the engine, as text, or as JSON.
 Typing: TypeAlias = Literal["native", "text", "json"]
+
+_Layout = TypeVar("_Layout", bound=Hashable)
 
 # How DuckDB calls the type of a column without a value.
 NO_TYPE = '"NULL"'
@@ -69,9 +72,17 @@ class Scan:
 
 
 def make_scans(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[DataFile],
+    *,
+    partitioned: bool,
+    ordered: bool = False,
 ) -> list[Scan]:
-    """Return queries that together read all the files, which must be of one format."""
+    """Return queries that together read all the files, which must be of one format.
+
+    Files of one layout (names, types, compression) are read by one query; with ``ordered``, only
+    those that follow each other, so that rows come as the files come.
+    """
     formats: dict[Format, DataFile] = {}
     for file in files:
         formats.setdefault(file.format, file)
@@ -83,13 +94,13 @@ def make_scans(
         )
     match files[0].format:
         case "csv":
-            return _csv_scans(connection, files, partitioned=partitioned)
+            return _csv_scans(connection, files, partitioned=partitioned, ordered=ordered)
         case "json":
-            return _json_scans(connection, files)
+            return _json_scans(connection, files, ordered=ordered)
         case "parquet":
-            return _parquet_scans(connection, files, partitioned=partitioned)
+            return _parquet_scans(connection, files, partitioned=partitioned, ordered=ordered)
         case "arrow":
-            return _arrow_scans(connection, files)
+            return _arrow_scans(connection, files, ordered=ordered)
         case "arrow-stream":
             return [_arrow_stream_scan(connection, file) for file in files]
         case "npz":
@@ -99,15 +110,33 @@ def make_scans(
             )
 
 
+def _grouped(
+    files: Sequence[DataFile], layouts: Sequence[_Layout], *, ordered: bool
+) -> list[tuple[_Layout, list[DataFile]]]:
+    """Return files by their layouts: all of one together, or only those that stand together."""
+    runs = [
+        (layout, [file for _, file in run])
+        for layout, run in groupby(zip(layouts, files, strict=True), key=lambda pair: pair[0])
+    ]
+    if ordered:
+        return runs
+    groups: dict[_Layout, list[DataFile]] = {}
+    for layout, members in runs:
+        groups.setdefault(layout, []).extend(members)
+    return list(groups.items())
+
+
 def _csv_scans(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[DataFile],
+    *,
+    partitioned: bool,
+    ordered: bool,
 ) -> list[Scan]:
     """Return one scan for each layout: files may differ in the order of their columns."""
-    layouts: dict[tuple[Header, str], list[DataFile]] = {}
-    for file in files:
-        layouts.setdefault((read_header(file), file.compression), []).append(file)
+    layouts = [(read_header(file), file.compression) for file in files]
     scans = []
-    for (header, compression), members in layouts.items():
+    for (header, compression), members in _grouped(files, layouts, ordered=ordered):
         types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(header.names)))
         source = (
             "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
@@ -125,14 +154,15 @@ def _csv_scans(
     return scans
 
 
-def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:
-    layouts: dict[tuple[str, str], list[DataFile]] = {}
+def _json_scans(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, ordered: bool
+) -> list[Scan]:
+    layouts = []
     for file in files:
         is_array = file.head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-        layout = ("array" if is_array else "newline_delimited", file.compression)
-        layouts.setdefault(layout, []).append(file)
+        layouts.append(("array" if is_array else "newline_delimited", file.compression))
     scans = []
-    for (layout_format, compression), members in layouts.items():
+    for (layout_format, compression), members in _grouped(files, layouts, ordered=ordered):
         source = "read_json_objects(?, format=?, compression=?, ignore_errors=false)"
         patterns = [pattern_of(member.path) for member in members]
         # What CSV calls "none" has another name for JSON.
@@ -154,38 +184,41 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
 
 
 def _parquet_scans(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, partitioned: bool
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[DataFile],
+    *,
+    partitioned: bool,
+    ordered: bool,
 ) -> list[Scan]:
     """Return one scan for each schema.
 
     DuckDB reads the files of one scan with the types of the first: of whole weights and later
     fractions, the fractions would be lost, and nobody would know.
     """
-    layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[DataFile]] = {}
-    for members in _same_schema(connection, files):
-        scan = _parquet_scan(connection, members[:1], partitioned=partitioned)
-        layouts.setdefault((scan.columns, scan.types), []).extend(members)
+    layouts: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    schemas = _schemas(connection, files)
+    for file, schema in zip(files, schemas, strict=True):
+        if schema not in layouts:
+            scan = _parquet_scan(connection, [file], partitioned=partitioned)
+            layouts[schema] = scan.columns, scan.types
+    found = [layouts[schema] for schema in schemas]
     return [
-        _parquet_scan(connection, members, partitioned=partitioned) for members in layouts.values()
+        _parquet_scan(connection, members, partitioned=partitioned)
+        for _, members in _grouped(files, found, ordered=ordered)
     ]
 
 
-def _same_schema(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
-) -> list[list[DataFile]]:
-    """Return the files in groups that certainly have one schema."""
+def _schemas(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[int]:
+    """Return a number for each file; files of one number certainly have one schema."""
     if len(files) == 1:
-        return [list(files)]
+        return [0]
     query = (
         "SELECT file_name, hash(list((name, type, repetition_type, num_children, converted_type,"
         " scale, precision, logical_type))) FROM parquet_schema(?) GROUP BY file_name"
     )
     rows = connection.execute(query, [[pattern_of(file.path) for file in files]]).fetchall()
     schemas = {os.path.abspath(name): schema for name, schema in rows}
-    groups: dict[int, list[DataFile]] = {}
-    for file in files:
-        groups.setdefault(schemas[os.path.abspath(file.path)], []).append(file)
-    return list(groups.values())
+    return [schemas[os.path.abspath(file.path)] for file in files]
 
 
 def _parquet_scan(
@@ -226,21 +259,23 @@ def _top_level(connection: duckdb.DuckDBPyConnection, file: DataFile) -> list[tu
     return columns
 
 
-def _arrow_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]) -> list[Scan]:
+def _arrow_scans(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], *, ordered: bool
+) -> list[Scan]:
     """Return one scan for each schema; a dataset would cast later files to the first one's."""
     arrow = _pyarrow()
-    layouts: dict[tuple[tuple[str, str], ...], list[DataFile]] = {}
+    layouts = []
     for file in files:
         with arrow.memory_map(str(file.path)) as source:
             schema = arrow.ipc.open_file(source).schema
-        layouts.setdefault(tuple((f.name, str(f.type)) for f in schema), []).append(file)
+        layouts.append(tuple((field.name, str(field.type)) for field in schema))
     return [
         _registered(
             connection,
             members,
             arrow.dataset.dataset([str(file.path) for file in members], format="ipc"),
         )
-        for members in layouts.values()
+        for _, members in _grouped(files, layouts, ordered=ordered)
     ]
 
 

@@ -144,11 +144,17 @@ class Predictions:
 
 @contextmanager
 def open_predictions(
-    path: Paths, *, label: str, prediction: str, weight: str | None, scores: Scores | None
+    path: Paths,
+    *,
+    label: str,
+    prediction: str,
+    weight: str | None,
+    scores: Scores | None,
+    ordered: bool = False,
 ) -> Iterator[Predictions | ConfusionMatrix]:
     """Open files of predictions for queries; a saved matrix is given as it is.
 
-    Parameters and errors are those of `count_file`.
+    Parameters and errors are those of `count_file`. With ``ordered``, rows come as the files do.
     """
     files = expand_paths(path)
     with _connect() as connection:
@@ -161,7 +167,9 @@ def open_predictions(
                 yield saved
                 return
         with _explained(inspected):
-            scans = make_scans(connection, inspected, partitioned=files.partitioned)
+            scans = make_scans(
+                connection, inspected, partitioned=files.partitioned, ordered=ordered
+            )
             names = scans[0].columns
             asked = None if scores is None else read_scores(scores, names)
             columns = choose_columns(
