@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 EXTRAS = arrow,dask,experiments,mlflow,notebook,tensorboard,torch
 CONSTRAINTS = -c constraints.txt
 
-.PHONY: demo test lint types install install-spark docs gallery benchmarks clean
+.PHONY: demo test lint types script-types install install-spark docs gallery benchmarks clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/deconfuse demo
@@ -22,6 +22,10 @@ lint: install
 
 types: install
 	$(BIN)/mypy
+
+# The page's scripts have their types in comments; nothing is built from them.
+script-types:
+	npx --yes --package typescript@5.9 tsc --project tests/reporting/logic/tsconfig.json
 
 install: $(VENV)/test.stamp
 

@@ -14,6 +14,8 @@ __all__ = [
     "significant",
 ]
 
+_SMALLEST_DECIMAL = 1e-4
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ("", "k", "M", "G", "T", "P", "E")
 # Joiners that shape letters and emoji; they do nothing to what stands around them.
 _HARMLESS_FORMATS = frozenset("\u200c\u200d")
@@ -93,14 +95,18 @@ def significant(value: float, digits: int = 2) -> str:
 
     Examples
     --------
-    >>> [significant(value) for value in (2, 0.05, 0.0999, 15.7, 1234.5, 0.00012, 0)]
-    ['2.0', '0.050', '0.10', '16', '1,234', '0.00012', '0']
+    >>> [significant(value) for value in (2, 0.05, 0.0999, 15.7, 1234.5, 0.00012, 4.3e-6, 0)]
+    ['2.0', '0.050', '0.10', '16', '1,234', '0.00012', '4.3×10⁻⁶', '0']
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:.{digits}g}"
-    rounded = float(f"{value:.{digits - 1}e}")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    rounded = float(f"{mantissa}e{exponent}")
+    if abs(rounded) < _SMALLEST_DECIMAL:
+        short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{short}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
-    return f"{value:,.0f}" if decimals <= 0 else f"{rounded:.{min(decimals, 15)}f}"
+    return f"{value:,.0f}" if decimals <= 0 else f"{rounded:.{decimals}f}"
 
 
 def escape_markdown(text: str) -> str:

@@ -62,3 +62,8 @@ test("names are cut between letters, never inside an emoji", () => {
   assert.equal(format.cut("🚀🚀🚀🚀", 3), "🚀🚀…");
   assert.equal([...format.isolate("אב")].length, 4);
 });
+
+test("numbers of the findings keep their zeros, as in the sentences", () => {
+  const written = [2, 0.05, 0.0999, 15.7, 0.00012, 4.3e-6, 0].map((value) => format.plain(value));
+  assert.deepEqual(written, ["2.0", "0.050", "0.10", "16", "0.00012", "4.3×10⁻⁶", "0"]);
+});

@@ -34,6 +34,13 @@ let made = 0;
 
 /** Everything one matrix, or one pair of them, needs on a page. */
 export class Explorer {
+  /** Whether this is drawn for paper. */
+  printing = false;
+  /** What the panels show, so that they are not built again for nothing. */
+  panelKey = "";
+  /** The state as the address bar holds it. @type {string|null} */
+  hash = null;
+
   /**
    * @param {HTMLElement} host
    * @param {any} payload

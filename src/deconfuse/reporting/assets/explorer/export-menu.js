@@ -2,7 +2,7 @@
 
 import { download, h } from "./dom.js";
 import { toCsv, toLatex } from "./exports.js";
-import { paletteOf, rasterize, shadesOf } from "./raster.js";
+import { imageOf, paletteOf, rasterize, shadesOf } from "./raster.js";
 import { toSvg } from "./svg.js";
 
 // Beyond this many cells a drawing holds them as one picture.
@@ -33,8 +33,7 @@ function svgText(shown) {
   const canvas = document.createElement("canvas");
   canvas.width = raster.width;
   canvas.height = raster.height;
-  canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer), raster.width,
-    raster.height), 0, 0);
+  canvas.getContext("2d")?.putImageData(imageOf(raster), 0, 0);
   return toSvg({ ...shown, image: canvas.toDataURL("image/png") });
 }
 

@@ -40,14 +40,15 @@ export function short(value, digits = 3) {
 }
 
 /**
- * A number as the findings write it: significant digits, never a power of ten.
+ * A number as the findings write it: significant digits, and powers of ten for tiny ones alone.
  * @param {number} value @param {number} digits
  */
 export function plain(value, digits = 2) {
   if (value === 0 || !Number.isFinite(value)) return short(value, digits);
   const rounded = Number(value.toPrecision(digits));
+  if (Math.abs(rounded) < 1e-4) return short(value, digits);
   const decimals = digits - 1 - Math.floor(Math.log10(Math.abs(rounded)));
-  return decimals <= 0 ? group(String(Math.round(value))) : rounded.toFixed(Math.min(decimals, 15));
+  return decimals <= 0 ? group(String(Math.round(value))) : rounded.toFixed(decimals);
 }
 
 /** A round number as short as it goes: 0.250 -> 0.25. @param {number} value */

@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { hit, layoutOf } from "./layout.js";
 import { FONT, cellSize, paintCells, paintDetails, paintLabels, paintMovingCells } from "./paint.js";
 import { knotAt, paintBars, paintSelection, paintTree } from "./paint-around.js";
-import { rasterize, shadesOf } from "./raster.js";
+import { imageOf, rasterize, shadesOf } from "./raster.js";
 import { between, whole } from "./viewport.js";
 
 const MORPH = 300;
@@ -31,6 +31,7 @@ export class MatrixView {
     this.scene = null;
     this.animation = 0;
     this.rasterKey = "";
+    this.ratio = 1;
     this.#listen();
   }
 
@@ -251,7 +252,7 @@ export class MatrixView {
     const { buffer } = this;
     buffer.width = raster.width;
     buffer.height = raster.height;
-    const data = new ImageData(new Uint8ClampedArray(raster.pixels.buffer), raster.width, raster.height);
+    const data = imageOf(raster);
     buffer.getContext("2d")?.putImageData(data, 0, 0);
     return buffer;
   }

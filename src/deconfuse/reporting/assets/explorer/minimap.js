@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { paintMinimap } from "./paint-around.js";
-import { rasterize } from "./raster.js";
+import { imageOf, rasterize } from "./raster.js";
 import { whole } from "./viewport.js";
 
 const SIDE = 84;
@@ -43,8 +43,7 @@ export class Minimap {
       const raster = rasterize(scene.shades, scene.palette, scene.frame, whole(scene.frame.n), side);
       this.picture.width = raster.width;
       this.picture.height = raster.height;
-      this.picture.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(raster.pixels.buffer),
-        raster.width, raster.height), 0, 0);
+      this.picture.getContext("2d")?.putImageData(imageOf(raster), 0, 0);
       this.canvas.width = side;
       this.canvas.height = side;
     }

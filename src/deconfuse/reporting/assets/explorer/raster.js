@@ -156,3 +156,8 @@ export function rasterize(shades, palette, frame, view, device) {
   for (let k = 0; k < pixels.length; k++) pixels[k] = palette[strongest[k]];
   return { pixels, width: device, height: device, x: view.x, y: view.y, cells: view.span };
 }
+
+/** The same for a canvas. @param {Raster} raster */
+export function imageOf({ pixels, width, height }) {
+  return new ImageData(new Uint8ClampedArray(/** @type {ArrayBuffer} */ (pixels.buffer)), width, height);
+}

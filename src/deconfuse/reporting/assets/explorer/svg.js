@@ -170,6 +170,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
 
 /** @param {import("./panes.js").Pane} pane @param {Record<string, Uint8ClampedArray>} tables @param {number} x @param {number} y */
 function legends(pane, tables, x, y) {
+  /** @type {string[]} */
   const out = [];
   const kinds = pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"];
   kinds.forEach((name, k) => {
