@@ -63,7 +63,7 @@ def command_help() -> str:
     parts = []
 
     def describe(words: tuple[str, ...], command: Any) -> None:
-        text = CliRunner().invoke(app, [*words, "--help"]).stdout
+        text = CliRunner().invoke(app, [*words, "--help"], prog_name="deconfuse").stdout
         title = " ".join(("deconfuse", *words))
         lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
         parts.append(f"## {title}\n\n```text\n{lines}\n```")
