@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, MissingExtraError
-from deconfuse.adapters import frames
+from deconfuse.adapters import engine_tables
 from tests.adapters.engines import IGNORE_PANDAS_VERSION
 
 
@@ -110,7 +110,7 @@ def test_lazy_scans_of_files(tmp_path: Path) -> None:
 def test_a_duckdb_relation_needs_one_library_for_its_result(
     monkeypatch: pytest.MonkeyPatch, present: str | None
 ) -> None:
-    monkeypatch.setattr(frames, "find_spec", lambda name: name == present or None)
+    monkeypatch.setattr(engine_tables, "find_spec", lambda name: name == present or None)
     relation = duckdb.connect().sql("SELECT 'a' AS label, 'b' AS prediction")
     if present is None:
         with pytest.raises(MissingExtraError, match=r"needs pyarrow.*\n.*deconfuse\[arrow\]"):

@@ -215,11 +215,10 @@ def _refuse_unreadable(error: OSError) -> None:
 
 
 def _refuse_repeated(files: Sequence[Path]) -> None:
-    """Raise if a file is there twice: by two names, by links, or plain and compressed."""
-    seen: dict[object, Path] = {}
+    """Raise if a file is there twice: named again, behind a link, or plain and compressed."""
+    seen: dict[str, Path] = {}
     for file in files:
-        found = file.stat()
-        for key in ((found.st_dev, found.st_ino), _COMPRESSED.sub("", os.path.abspath(file))):
+        for key in (os.path.realpath(file), _COMPRESSED.sub("", os.path.abspath(file))):
             if key in seen and seen[key] is not file:
                 if os.path.abspath(seen[key]) == os.path.abspath(file):
                     what = f"{str(file)!r} more than once"
