@@ -87,7 +87,7 @@ test("units hold every class once, a collapsed branch swallows those inside", ()
   const branches = branchesOf(LINKAGE, 4);
   const units = unitsOf(["a", "b", "c", "d"], branches, [4], [1, 9, 1, 1]);
   assert.deepEqual(units.map((u) => u.members), [[0, 1], [2], [3]]);
-  assert.equal(units[0].label, "b + 1");
+  assert.equal(units[0].label, "b and 1 more");
   assert.equal(unitsOf(["a", "b", "c", "d"], branches, [4, 6], [1, 1, 1, 1]).length, 1);
 });
 

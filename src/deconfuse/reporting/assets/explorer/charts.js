@@ -128,13 +128,16 @@ export function legendOf(pane, theme, ticks, place) {
       piece.style.fill = colorAt(table, k / 39);
       strip.append(piece);
     }
-    let last = -40;
+    let end = -8;
     for (const tick of ticks(scale)) {
       const x = 140 * place(scale, tick);
-      if (x - last < 30) continue;
-      last = x;
-      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": x < 12 ? "start" : x > 128 ? "end" :
-          "middle" }, tickText(tick)));
+      const text = tickText(tick);
+      const wide = 6 * text.length;
+      // At the ends of the strip a number stays inside.
+      const from = Math.max(0, Math.min(140 - wide, x - wide / 2));
+      if (from < end + 5) continue;
+      end = from + wide;
+      strip.append(s("text", { x: from + wide / 2, y: 22, class: "tiny", "text-anchor": "middle" }, text));
     }
     const over = scale.max > scale.high * 1.0001 &&
     `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;

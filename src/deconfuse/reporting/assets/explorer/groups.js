@@ -97,7 +97,7 @@ export function unitsOf(labels, branches, collapsed, sizes) {
 function unitLabel(labels, members, sizes) {
   if (members.length === 1) return labels[members[0]];
   const largest = members.reduce((best, k) => (sizes[k] > sizes[best] ? k : best));
-  return `${cut(labels[largest], 40)} + ${members.length - 1}`;
+  return `${cut(labels[largest], 40)} and ${members.length - 1} more`;
 }
 
 /**

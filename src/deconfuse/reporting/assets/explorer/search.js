@@ -11,6 +11,8 @@ import { searchLabels } from "./order.js";
  */
 export function searchField(study, go, id) {
   const directory = study.directory;
+  // One list, so that a whole name in the bucket comes before parts of names that are shown.
+  const names = directory ? [...study.labels, ...directory.labels] : study.labels;
   const list = h("ul", { class: "matches", role: "listbox", id: `${id}-matches`, hidden: true });
   const input = h("input", {
     type: "search",
@@ -47,7 +49,7 @@ export function searchField(study, go, id) {
           event.preventDefault();
           choose(k);
         }
-      }, nameText(match.label), h("span", { class: "soft" }, ` ${brief(match.size)}${match.note}`));
+      }, nameText(match.label), h("span", { class: "soft" }, ` ${brief(match.size)} ${match.size === 1 ? "label" : "labels"}${match.note}`));
       return item;
     }));
     if (matches.length === 0) list.append(h("li", { class: "soft" }, "no class of this name"));
@@ -56,14 +58,12 @@ export function searchField(study, go, id) {
     if (matches.length > 0) input.setAttribute("aria-activedescendant", `${id}-match-${active}`);
   };
   input.addEventListener("input", () => {
-    const shown = searchLabels(study.labels, input.value, 8);
-    matches = shown.map((k) => ({ label: study.labels[k], size: study.models[0].labelCounts[k],
-      act: () => go.shown(k), note: "" }));
-    if (directory && matches.length < 8) {
-      const hidden = searchLabels(directory.labels, input.value, 8 - matches.length);
-      matches.push(...hidden.map((k) => ({ label: directory.labels[k], size: directory.label_counts[k], act: () =>
-          go.hidden(k), note: " · in other" })));
-    }
+    matches = searchLabels(names, input.value, 8).map((k) => {
+      const label = names[k];
+      if (k < study.n) return { label, size: study.models[0].labelCounts[k], act: () => go.shown(k), note: "" };
+      const at = k - study.n;
+      return { label, size: directory.label_counts[at], act: () => go.hidden(at), note: " · in other" };
+    });
     active = 0;
     draw();
   });
