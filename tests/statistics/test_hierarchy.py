@@ -102,5 +102,5 @@ def test_bad_input() -> None:
         hierarchy([[4, 0], [0, 4]], epsilon=0.0)
     with pytest.raises(InputError, match="`n_groups` must be from 1 to 2, got 3"):
         hierarchy([[4, 1], [1, 4]]).groups(3)
-    with pytest.raises(InputError, match="`n_groups` must be from 1 to 2, got 1.5"):
+    with pytest.raises(InputError, match=r"`n_groups` must be from 1 to 2, got 1\.5"):
         hierarchy([[4, 1], [1, 4]]).groups(1.5)

@@ -34,6 +34,7 @@ IntArray = NDArray[np.int64]
 # sharp: draws that have not forgotten the table seen resemble it. No gain was measured above this.
 _SWEEPS = 100
 _MAX_TABLE = 1_000_000
+_CACHED = 20_000
 _SIGNS = np.array([1, -1, -1, 1])[:, None, None]
 
 
@@ -110,10 +111,15 @@ def unpaired_tables(
     start = seen.copy()
     for step in reversed(chain.steps):
         chain.move(start, step)
-    draws = np.repeat(start, n_draws, axis=1)
-    for step in chain.steps:
-        chain.move(draws, step)
-    return NullTables(cells, total, np.concatenate([seen, draws], axis=1), n_classes)
+    parts = [seen]
+    # Some draws at a time: what one step touches then stays in the processor's cache.
+    size = max(1, _CACHED // max(len(cells), 1))
+    for done in range(0, n_draws, size):
+        draws = np.repeat(start, min(size, n_draws - done), axis=1)
+        for step in chain.steps:
+            chain.move(draws, step)
+        parts.append(draws)
+    return NullTables(cells, total, np.concatenate(parts, axis=1), n_classes)
 
 
 class _Chain:
@@ -144,24 +150,27 @@ class _Chain:
         """Move samples round some rectangles, in place (Metropolis)."""
         four, reach = step
         shape = (four.shape[1], draws.shape[1])
-        length = 1 + np.abs(reach[:, None] * self.rng.standard_normal(shape)).astype(np.int64)
-        length *= self.rng.integers(0, 2, size=shape) * 2 - 1
+        normal = self.rng.standard_normal(shape, dtype=np.float32)
+        length = (1 + np.abs(reach[:, None] * normal)).astype(np.int64)
+        np.negative(length, out=length, where=normal < 0)
         old: IntArray = draws[four]
         most: IntArray = self.total[four][:, :, None]
         new: IntArray = np.asarray(old + _SIGNS * length, dtype=np.int64)
         is_possible = ((new >= 0) & (new <= most)).all(axis=0)
-        new = np.where(is_possible, new, old)
-        gain = (
-            self._log_factorial(old)
-            + self._log_factorial(most - old)
-            - self._log_factorial(new)
-            - self._log_factorial(most - new)
-        ).sum(axis=0)
-        is_taken = is_possible & (-self.rng.standard_exponential(shape) < gain)
+        np.copyto(new, old, where=~is_possible)
+        gain = self._log_ways(new, most) - self._log_ways(old, most)
+        luck = self.rng.standard_exponential(shape, dtype=np.float32)
+        is_taken = is_possible & (-luck < gain)
         draws[four] = np.where(is_taken, new, old)
 
-    def _log_factorial(self, counts: IntArray) -> FloatArray:
-        return np.asarray(gammaln(counts + 1.0) if self.table is None else self.table[counts])
+    def _log_ways(self, first: IntArray, total: IntArray) -> FloatArray:
+        """Return the log of the probability of rectangles, up to what their total fixes."""
+        second = total - first
+        if self.table is None:
+            ways = gammaln(first + 1.0) + gammaln(second + 1.0)
+        else:
+            ways = self.table.take(first) + self.table.take(second)
+        return np.asarray(-ways.sum(axis=0))
 
 
 def _rectangles(support: NDArray[np.bool_], rng: np.random.Generator) -> list[NDArray[np.intp]]:
