@@ -165,7 +165,8 @@ class ConfusionMatrix:
         ----------
         counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
             True classes on rows, predicted classes on columns. A DataFrame has its class names
-            in its columns and its index (or first column), which are aligned by name.
+            in its columns and its index (or first column), which are aligned by name. Totals,
+            as a crosstab with margins has them, are refused.
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.
@@ -233,8 +234,8 @@ class ConfusionMatrix:
         """Count two columns of files without loading them.
 
         Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
-        folder or several of them. A saved matrix is recognized. With ``scores``, the prediction is
-        the class with the highest score. See `deconfuse.adapters.files.count_file` for all of it.
+        folder or several of them. Saved matrices are recognized and merged. With ``scores``, the
+        prediction is the class with the highest score. See `deconfuse.adapters.files.count_file` for all of it.
         """
         from deconfuse.adapters.files import count_file
 
@@ -399,7 +400,7 @@ class ConfusionMatrix:
         Raises
         ------
         InputError
-            If the format is unknown.
+            If the format is unknown, or the folder does not exist or cannot be written to.
         """
         from deconfuse.storage import write_matrix
 
