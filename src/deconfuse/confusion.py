@@ -235,7 +235,8 @@ class ConfusionMatrix:
 
         Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
         folder or several of them. Saved matrices are recognized and merged. With ``scores``, the
-        prediction is the class with the highest score. See `deconfuse.adapters.files.count_file` for all of it.
+        prediction is the class with the highest score. See
+        `deconfuse.adapters.files.count_file` for all of it.
         """
         from deconfuse.adapters.files import count_file
 
