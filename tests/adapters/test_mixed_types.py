@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import deconfuse as dc
 
@@ -114,3 +118,25 @@ def test_numbers_before_text(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(dc.InputError, match="'label' must have one type in all files"):
         dc.ConfusionMatrix.from_file(folder)
+
+
+WIDTHS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+COLUMN = st.tuples(st.sampled_from(WIDTHS), st.lists(st.integers(0, 9), min_size=4, max_size=4))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    suffix=st.sampled_from(["parquet", "arrow"]),
+    parts=st.lists(st.tuples(COLUMN, COLUMN, st.booleans()), min_size=1, max_size=4),
+)
+def test_shards_of_any_widths_and_orders_count_as_their_union(
+    suffix: str, parts: list[Any]
+) -> None:
+    tables = []
+    for (true_type, true), (pred_type, pred), is_turned in parts:
+        columns = {"label": pa.array(true, true_type), "prediction": pa.array(pred, pred_type)}
+        tables.append(dict(reversed(columns.items())) if is_turned else columns)
+    with tempfile.TemporaryDirectory() as folder:
+        cm = dc.ConfusionMatrix.from_file(shards(Path(folder), suffix, *tables))
+    true, pred = ([value for part in parts for value in part[side][1]] for side in (0, 1))
+    assert cm == dc.ConfusionMatrix.from_predictions(true, pred)
