@@ -35,7 +35,7 @@ DESK, PHONE = (1360, 850), (390, 780)
 def pages(folder: Path) -> dict[str, Path]:
     """Write the reports that are photographed."""
     demo = make_demo()
-    samples = dc.Samples(demo.y_true, demo.y_pred, images=demo.images)
+    samples = dc.Samples(demo.y_true, demo.y_pred, images=255 - demo.images * (255 / 16))
     numbers = dc.load_example("two-digit-numbers")
     said = predictions()
     return {
@@ -82,13 +82,13 @@ def main(folder: Path) -> None:
 
     shots = {
         "explorer-counts.png": ("digits", "#method=counts", DESK, False),
-        "explorer-bi.png": ("digits", "#cell=8.1", DESK, False),
-        "explorer-dark.png": ("digits", "#cell=8.1&order=similarity", DESK, True),
-        "explorer-beside.png": ("digits", "#method=counts&beside=bi&col=5", DESK, False),
+        "explorer-bi.png": ("digits", "#cell=9.3", DESK, False),
+        "explorer-dark.png": ("digits", "#cell=9.3&order=similarity", DESK, True),
+        "explorer-beside.png": ("digits", "#method=counts&beside=bi&col=2", DESK, False),
         "explorer-many.png": ("numbers", "", DESK, False),
         "explorer-many-dark.png": ("numbers", "#view=0_0_100&scale=log", DESK, True),
         "explorer-two.png": ("two", "#cell=7.3", DESK, False),
-        "explorer-phone.png": ("digits", "#cell=8.1", PHONE, False),
+        "explorer-phone.png": ("digits", "#cell=9.3", PHONE, False),
     }
     (folder / "images").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:

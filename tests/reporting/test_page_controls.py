@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
-from tests.reporting.browser import ROOT, Reader, chromium
+from tests.reporting.browser import Reader, chromium
 from tests.reporting.studies import CLOTHES, matrix
 from tests.support import require
 
@@ -545,10 +545,7 @@ def test_the_inspector_the_findings_and_the_headline_say_the_same_numbers(
     assert pairs
     for finding in pairs:
         (i, j), *_ = finding["cells"]
-        reader.page.evaluate(f"location.hash = 'cell={i}.{j}'")
-        reader.page.wait_for_function(
-            f"{ROOT}.querySelector('.alike')?.innerText.includes('both ways')"
-        )
+        reader.ask(f"root.host.explorer.select({{ kind: 'cell', i: {i}, j: {j} }});")
         similarity = re.search(said, finding["sentence"])
         assert similarity
         assert similarity[1] in reader.text(".alike")
@@ -556,10 +553,9 @@ def test_the_inspector_the_findings_and_the_headline_say_the_same_numbers(
     assert biased
     for finding in biased:
         (k,) = finding["classes"]
-        reader.page.evaluate(f"location.hash = 'col={k}'")
+        reader.ask(f"root.host.explorer.select({{ kind: 'col', i: {k}, j: {k} }});")
         ratio = re.search(r"predicted: (\S+) (\(\S+ to [^)]+\)) times", finding["sentence"])
         assert ratio
-        reader.page.wait_for_function(f"{ROOT}.querySelector('.inspector h2').innerText")
         text = reader.text(".inspector")
         assert f"×{ratio[1]} {ratio[2]}" in text
     over = max((f for f in biased if f["kind"] == "over_predicted"), key=lambda f: f["severity"])

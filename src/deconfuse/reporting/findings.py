@@ -249,7 +249,7 @@ class _Change:
         what = f"{true} told apart" if i == j else f"{true} taken for {pred}"
         counts = [float(n.source.counts[i, j]) for n in (self.before, self.after)]
         p_value = float(self.p_values[i, j])
-        certainty = "below 1e-15" if p_value < 1e-15 else f"{p_value:.1g}"
+        certainty = "below 10⁻¹⁵" if p_value < 1e-15 else significant(p_value)
         return FindingPayload(
             kind="change",
             severity=min(abs(float(self.second[i, j] - self.first[i, j])), 1.0),

@@ -1,7 +1,7 @@
 // The left-hand panel: what was found, in plain sentences, each a link to its cells.
 
 import { h } from "./dom.js";
-import { short } from "./format.js";
+import { isolate, short } from "./format.js";
 
 const TITLES = {
   change: "What changed",
@@ -33,7 +33,10 @@ export function findingsContent(study, follow) {
       k === 0 ? "" : finding.advice === found[0].advice ? "later again" : "later"));
     const rest = items.slice(SHOWN);
     for (const item of rest) item.classList.add("later");
-    nodes.push(h("h2", { class: `kind ${kind}` }, title), h("ul", {}, ...items));
+    // Of two models the second is diagnosed; what changed is about both.
+    const whose = study.models.length > 1 && kind !== "change" ? ` in ${isolate(study.models[1].name)}` : "";
+    nodes.push(h("h2", { class: `kind ${kind}` }, title, h("span", { class: "soft name" }, whose)), h("ul", {}, ...
+      items));
     if (rest.length > 0) nodes.push(moreButton(rest));
   }
   if (nodes.length === 0) nodes.push(h("h2", {}, "Findings"), h("p", { class: "soft" }, "Nothing stands out."));

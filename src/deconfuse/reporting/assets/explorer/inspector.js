@@ -99,7 +99,7 @@ function cellContent(context, i, j) {
     "span", { class: "soft" }, "predicted "), nameText(units[j].label)),
     h("p", { class: "lead" }, h("b", { class: "number" }, count(counted)),
       ` ${counted === 1 ? "sample" : "samples"}`,
-      h("span", { class: "soft" }, ` of ${count(labels)} true, ${count(predictions)} predicted`)),
+      h("span", { class: "soft" }, ` of ${count(labels)} true, ${count(predictions)} predicted${study.models.length > 1 ? `, in ${isolate(model.name)}` : ""}`)),
     warning && h("p", { class: "warning" }, warning),
     members(units[i], study), i !== j && members(units[j], study),
     rows.length > 0 && h("h3", {}, words.title),
@@ -131,7 +131,7 @@ function differenceLines({ study, frame, state, pane }, i, j) {
   const [a, b] = study.models.map((/** @type {any} */ model) => model.value(state.method.startsWith("gcm-") ? "bi" :
     state.method, i, j));
   const p = pValueOf(study, i, j);
-  const size = p < 1e-15 ? "below 10⁻¹⁵" : short(p, 2);
+  const size = p < 1e-15 ? "below 10⁻¹⁵" : plain(p);
   const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` :
     `, may be chance (corrected p ${size})`;
   return [

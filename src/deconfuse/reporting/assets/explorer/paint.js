@@ -146,7 +146,7 @@ function paintDetail(g, scene, i, j, x, y, size) {
   g.fillStyle = color;
   g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
   const two = size >= 36 && pane.method !== "counts" && pane.kind === "value";
-  const roomy = size >= (pane.method === "counts" ? 52 : 42);
+  const roomy = size >= (pane.method === "counts" ? 52 : pane.kind === "difference" ? 60 : 42);
   const main = roomy ? cellText(pane, value) : narrowText(pane, value) || (two ? "<.01" : "");
   g.font = `${i === j ? 600 : 400} ${size >= 42 ? 12 : 10.5}px ${FONT}`;
   if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} 10px ${FONT}`;
