@@ -110,6 +110,27 @@ def test_intervals_of_the_whole_map(published):
     assert (estimate.areas < high).all()
 
 
+def test_a_class_that_is_always_right_has_an_interval():
+    estimate = dc.map_accuracy([[20, 0, 2], [0, 30, 3], [0, 0, 0]], [5, 3, 2])
+    low, high = estimate.interval("users")
+    # Wilson's score interval of 20 of 20, and of 0 of 5.
+    reach = 1.959964**2
+    assert (low[0], high[0]) == (pytest.approx(20 / (20 + reach)), 1.0)
+    assert (low[2], high[2]) == (0.0, pytest.approx(reach / (5 + reach)))
+
+
+def test_shows_itself_with_intervals(published):
+    estimate = dc.map_accuracy(published, PIXELS)
+    head, names, first, *_ = str(estimate).splitlines()
+    assert head == "overall accuracy 0.95 (0.92 to 0.96), 95 % intervals"
+    assert names.split("  ")[0] == "map class"
+    assert "0.88 (0.78 to 0.94)" in first
+    assert "235,086 (" in first
+    assert "nan" not in str(dc.map_accuracy([[20, 0], [0, 30]], [5, 3]))
+    hostile = dc.ConfusionMatrix.from_counts([[9, 1], [1, 9]], labels=["\x1b[31mred", "b"])
+    assert "\x1b" not in str(dc.map_accuracy(hostile, [1, 1]))
+
+
 def test_a_class_without_area_and_samples_is_undefined():
     cm = dc.ConfusionMatrix.from_counts([[5, 1, 0], [1, 5, 0], [0, 2, 0]])
     estimate = dc.map_accuracy(cm, [1, 1, 0])
@@ -123,6 +144,8 @@ def test_a_class_without_area_and_samples_is_undefined():
     [
         ([[5, 1], [1, 5]], [1, 2, 3], "one area per class, got shape"),
         ([[5, 1], [1, 5]], {0: 1.0, 7: 1.0}, "got 1 missing and 7 unknown"),
+        ([[5, 1], [1, 5]], ["wide", "narrow"], "must be numbers, one per class, got"),
+        ([[5, 1], [1, 5]], {0: 1.0, 1: None}, "finite, not negative and not all zero"),
         ([[5, 1], [1, 5]], [1, -2], "finite, not negative and not all zero"),
         ([[5, 1], [1, 5]], [0, 0], "finite, not negative and not all zero"),
         ([[5, 1], [1, 5]], [np.nan, 1], "finite, not negative and not all zero"),

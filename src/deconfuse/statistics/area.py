@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from deconfuse._checks import Label, show
+from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.statistics.cells import as_confusion
 
 __all__ = ["MapAccuracy", "area_weighted", "map_accuracy"]
 
@@ -46,6 +48,8 @@ class MapAccuracy:
     areas, areas_error : ndarray of shape (n_classes,)
         Estimated true area of each class, in the unit of the mapped areas; and standard errors.
     total_area : float
+    samples : ndarray of shape (n_classes,)
+        Points that were checked in each map class.
     """
 
     labels: tuple[Label, ...]
@@ -59,6 +63,38 @@ class MapAccuracy:
     areas: FloatArray
     areas_error: FloatArray
     total_area: float
+    samples: FloatArray
+
+    def __repr__(self) -> str:
+        return (
+            f"<MapAccuracy of {len(self.labels):,} classes: overall {self.overall:.3f}"
+            f" ± {1.96 * self.overall_error:.3f}, from {self.samples.sum():,.0f} points>"
+        )
+
+    def __str__(self) -> str:
+        def shown(estimate: Estimate) -> list[str]:
+            low, high = self.interval(estimate)
+            spec = ",.0f" if estimate == "areas" else ".2f"
+            return [
+                f"{value:{spec}} ({a:{spec}} to {b:{spec}})" if a == a else f"{value:{spec}}"
+                for value, a, b in zip(
+                    np.atleast_1d(getattr(self, estimate)), low.flat, high.flat, strict=True
+                )
+            ]
+
+        columns = [
+            ["map class", *(printable(label) for label in self.labels)],
+            ["points", *(f"{n:,.0f}" for n in self.samples)],
+            ["user's accuracy", *shown("users")],
+            ["producer's accuracy", *shown("producers")],
+            ["estimated area", *shown("areas")],
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        return "\n".join([f"overall accuracy {shown('overall')[0]}, 95 % intervals", *lines])
 
     def interval(
         self, estimate: Estimate, level: float = 0.95, *, scale: Literal["logit", "plain"] = "logit"
@@ -77,8 +113,8 @@ class MapAccuracy:
         Returns
         -------
         low, high : ndarray
-            Where an estimate is exactly 0 or 1, its standard error is 0 and says nothing: the
-            ``"logit"`` ends are NaN there.
+            Where an estimate is exactly 0 or 1, its standard error is 0 and says nothing. User's
+            accuracy has Wilson's interval there; the other ``"logit"`` ends are NaN.
         """
         if not 0 < level < 1:
             raise InputError(f"`level` must be between 0 and 1, got {level!r}.")
@@ -97,15 +133,21 @@ class MapAccuracy:
         with np.errstate(divide="ignore", invalid="ignore"):
             step = z * error / (value * (1 - value))
             low, high = special.expit(special.logit(value) + np.array([-1.0, 1.0])[:, None] * step)
-        return low.reshape(value.shape) * unit, high.reshape(value.shape) * unit
+        low, high = low.reshape(value.shape), high.reshape(value.shape)
+        if estimate == "users":
+            # All points of a map class right, or none: a plain share of so many points.
+            reach = z**2 / (self.samples + z**2)
+            low = np.where(value == 1, 1 - reach, np.where(value == 0, 0.0, low))
+            high = np.where(value == 0, reach, np.where(value == 1, 1.0, high))
+        return low * unit, high * unit
 
 
-def area_weighted(cm: ConfusionMatrix, areas: Areas) -> ConfusionMatrix:
+def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
     r"""Weigh the counts so that each map class counts as much as its area.
 
     Parameters
     ----------
-    cm : ConfusionMatrix
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Counts of checked points: reference classes on rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
         Mapped area of each class, in any unit.
@@ -135,18 +177,19 @@ def area_weighted(cm: ConfusionMatrix, areas: Areas) -> ConfusionMatrix:
     array([[ 9., 18.],
            [ 1., 72.]])
     """
+    cm = as_confusion(cm)
     counts, totals, shares, _ = _strata(cm, areas)
     weights = np.divide(shares * totals.sum(), totals, out=np.zeros_like(shares), where=totals > 0)
     variances = np.asarray(cm.variances, dtype=np.float64) * weights**2
     return ConfusionMatrix(counts * weights, cm.labels, variances)
 
 
-def map_accuracy(cm: ConfusionMatrix, areas: Areas) -> MapAccuracy:
+def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
     r"""Estimate the accuracy of a map and the true area of its classes.
 
     Parameters
     ----------
-    cm : ConfusionMatrix
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Unweighted counts of points drawn at random within each map class: reference classes on
         rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
@@ -185,7 +228,10 @@ def map_accuracy(cm: ConfusionMatrix, areas: Areas) -> MapAccuracy:
     ([0.88, 0.73, 0.93, 0.96], [0.75, 0.85, 0.93, 0.96])
     >>> round(estimate.areas[0])
     235086
+    >>> estimate
+    <MapAccuracy of 4 classes: overall 0.947 ± 0.018, from 640 points>
     """
+    cm = as_confusion(cm)
     if cm.is_weighted:
         raise InputError(
             "`cm` must hold unweighted counts of samples, got weighted ones.",
@@ -231,6 +277,7 @@ def map_accuracy(cm: ConfusionMatrix, areas: Areas) -> MapAccuracy:
         areas=land * total_area,
         areas_error=np.sqrt(spread.sum(axis=1)) * total_area,
         total_area=total_area,
+        samples=totals,
     )
 
 
@@ -276,8 +323,14 @@ def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
                 "`areas` must name each class of the matrix once, got"
                 f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown."
             )
-        return np.array([areas[label] for label in labels], dtype=np.float64)
-    values = np.asarray(areas, dtype=np.float64)
+        areas = [areas[label] for label in labels]
+    try:
+        values = np.asarray(areas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"`areas` must be numbers, one per class, got {areas!r:.80}.",
+            hint='a mapping such as {"forest": 1200, "water": 300}, or a list in matrix order.',
+        ) from None
     if values.shape != (len(labels),):
         raise InputError(
             f"`areas` must have one area per class, got shape {values.shape} for"
