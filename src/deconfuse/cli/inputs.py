@@ -98,23 +98,28 @@ def read_rows(
 ) -> tuple[ConfusionMatrix, Samples | None]:
     """Count an input, and take all its rows by their ids; None where it has no such column."""
     from deconfuse.adapters.file_samples import SampleColumns, read_samples
-    from deconfuse.adapters.files import open_predictions
+    from deconfuse.adapters.files import Predictions, open_predictions
 
     with _local_file(source) as path:
         cm = _count(source, path, columns)
         if id_column is None:
             return cm, None
-        places = {"label": columns.label, "prediction": columns.prediction}
-        scores = columns.score_columns
+        label, prediction, scores = columns.label, columns.prediction, columns.score_columns
         with working("Looking up samples"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ColumnChoiceWarning)
-            with open_predictions(path, **places, weight=None, scores=scores) as opened:
-                names = getattr(opened, "scans", None)
-                is_named = names is not None and id_column in names[0].columns
-            if not is_named:
-                return cm, None
-            shown = SampleColumns(id=id_column)
-            return cm, read_samples(path, **places, scores=scores, shown=shown, per_cell=None)
+            with open_predictions(
+                path, label=label, prediction=prediction, weight=None, scores=scores
+            ) as opened:
+                if not isinstance(opened, Predictions) or id_column not in opened.scans[0].columns:
+                    return cm, None
+            return cm, read_samples(
+                path,
+                label=label,
+                prediction=prediction,
+                scores=scores,
+                shown=SampleColumns(id=id_column),
+                per_cell=None,
+            )
 
 
 def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
