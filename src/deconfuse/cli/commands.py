@@ -85,7 +85,7 @@ def report(
     file2: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE2]", help="A second model to compare with.", show_default=False
+            metavar="FILE2", help="A second model to compare with.", show_default=False
         ),
     ] = None,
     output: PageOption = Path("report.html"),
@@ -182,7 +182,7 @@ def compare(
     file_b: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE_B]", help="The other model, or the other dataset.", show_default=False
+            metavar="FILE_B", help="The other model, or the other dataset.", show_default=False
         ),
     ] = None,
     against: Annotated[
