@@ -255,7 +255,7 @@ def test_p_values_are_uniform_under_the_null(n_classes, size, runs, skewed) -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("kind", ["pair", "errors", "better"])
-@pytest.mark.parametrize(("n_classes", "size"), [(5, 1500), (10, 2500), (60, 15_000)])
+@pytest.mark.parametrize(("n_classes", "size"), [(5, 4000), (10, 5000), (60, 15_000)])
 def test_planted_differences_are_found(n_classes: int, size: int, kind: str) -> None:
     runs = 10 if n_classes < 60 else 5
     found = 0
