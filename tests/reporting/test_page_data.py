@@ -89,6 +89,21 @@ def test_every_control_on_two_classes_or_one(open_report: Open, counts: list[lis
     use_everything(open_report(dc.ConfusionMatrix.from_counts(counts)))
 
 
+def test_exports_of_many_classes_are_readable_or_refused(open_report: Open) -> None:
+    true, pred = read_numbers(2, 20_000)
+    reader = open_report(dc.ConfusionMatrix.from_predictions(true, pred), "#view=0_0_100")
+    reader.page.click("[data-export=LaTeX]")
+    assert reader.text(".said") == "zoom in first: a table takes up to 60 classes"
+    with reader.page.expect_download() as download:
+        reader.page.click("[data-export=SVG]")
+    drawing = Path(download.value.path()).read_text(encoding="utf-8")
+    order = reader.ask("return root.host.explorer.frame.order;")
+    labels = reader.ask("return root.host.explorer.study.labels;")
+    for at in (0, 2, 50, 98):
+        assert drawing.count(f">{labels[order[at]]}</text>") == 2
+    assert f">{labels[order[1]]}</text>" not in drawing, "every second name"
+
+
 def test_a_thousand_classes(open_report: Open) -> None:
     true, pred = read_numbers(3, 50_000)
     labels = [f"{number:03d}" for number in range(1_000)]

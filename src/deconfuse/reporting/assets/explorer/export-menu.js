@@ -7,6 +7,8 @@ import { toSvg } from "./svg.js";
 
 // Beyond this many cells a drawing holds them as one picture.
 const VECTOR_CELLS = 22_500;
+// No paper takes a table of more columns.
+const TABLE_CLASSES = 60;
 
 /** @param {string} title @param {string} name @param {string} extension */
 export function fileName(title, name, extension) {
@@ -75,8 +77,10 @@ async () => {
       "text/csv"))),
     button("PNG", "a picture of the cells in view", save("png", (now) => pngOf(svgText(now)))),
     button("SVG", "a drawing of the cells in view", save("svg", (now) => text(svgText(now), "image/svg+xml"))),
-    button("LaTeX", "a table of the cells in view", save("tex", (now) => text(toLatex(now.pane, now.frame, now.rows,
-      now.cols, now.title), "text/x-tex"))),
+    button("LaTeX", "a table of the cells in view", () => {
+      if (shown().cols.length > TABLE_CLASSES) say(`zoom in first: a table takes up to ${TABLE_CLASSES} classes`);
+      else save("tex", (now) => text(toLatex(now.pane, now.frame, now.rows, now.cols, now.title), "text/x-tex"))();
+    }),
     link && button("link", "copy the address of this view", async () => {
       try {
         await navigator.clipboard.writeText(link());

@@ -72,11 +72,12 @@ export function wrapped(text, most) {
 export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   const fitting = 720 / Math.max(rows.length, cols.length);
   const cell = image ? fitting : Math.max(4, Math.min(44, Math.floor(fitting)));
-  const label = cell >= 9 ? Math.min(170, 12 + 6.4 * Math.max(...rows.map((u) => Math.min(26,
-    frame.units[u].label.length)))) : 16;
+  // Where not every name has room, every second or third has, and so on.
+  const step = Math.max(1, Math.ceil(10 / cell));
+  const label = Math.min(170, 12 + 6.4 * Math.max(...rows.map((u) => Math.min(26, frame.units[u].label.length))));
   // Names stand upright only where they do not fit side by side.
   const widest = 6.4 * Math.max(...cols.map((u) => Math.min(26, frame.units[u].label.length)));
-  const flat = cell >= 9 && widest <= cell - 4;
+  const flat = widest <= cell * step - 4;
   const bar = 34;
   const left = 26 + label + bar;
   const width = Math.max(420, left + cols.length * cell + 24);
@@ -96,7 +97,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     `<text x="${left}" y="${axis}" fill="#555" font-weight="600">predicted class →</text>`,
     `<text x="16" y="${top}" fill="#555" font-weight="600" text-anchor="end" transform="rotate(-90 16 ${top})">← true class</text>`,
   ];
-  const size = Math.min(11, cell - 1);
+  const size = Math.min(11, cell * step - 1);
   const thick = Math.max(0.5, cell - 2);
   rows.forEach((u, r) => {
     const y = top + r * cell;
@@ -104,7 +105,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     out.push(
       `<rect x="${(left - 3 - length).toFixed(1)}" y="${y + 1}" width="${length.toFixed(1)}" height="${thick}" fill="#b8bcc4"/>`
       );
-    if (cell >= 9) out.push(
+    if (r % step === 0) out.push(
       `<text x="${left - bar - 4}" y="${y + cell / 2}" font-size="${size}" text-anchor="end" dominant-baseline="central">${escapeXml(cut(frame.units[u].label, 26))}</text>`
       );
   });
@@ -114,10 +115,11 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     out.push(
       `<rect x="${x + 1}" y="${(top - 3 - length).toFixed(1)}" width="${thick}" height="${length.toFixed(1)}" fill="#b8bcc4"/>`
       );
+    if (c % step !== 0) return;
     if (flat) out.push(
       `<text x="${x + cell / 2}" y="${top - bar - 6}" font-size="${size}" text-anchor="middle">${escapeXml(frame.units[v].label)}</text>`
       );
-    else if (cell >= 9) out.push(
+    else out.push(
       `<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(cut(frame.units[v].label, 26))}</text>`
       );
   });
