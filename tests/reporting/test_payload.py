@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deconfuse as dc
+from deconfuse.demo import make_demo
 from deconfuse.reporting import payload as schema
 from deconfuse.reporting.bundle import asset, bundle
 from deconfuse.reporting.payload import EncodedArray, encode, to_json
@@ -138,6 +139,29 @@ def test_names_cannot_leave_the_payload_or_the_text() -> None:
     body = re.search(r'id="payload">(.*?)</script>', page, re.DOTALL)
     assert body is not None
     assert json.loads(body[1])["labels"] == HOSTILE
+
+
+def test_the_headline_names_classes_that_never_occur() -> None:
+    counts = [[80, 4, 0, 1], [5, 90, 0, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
+    one = dc.ConfusionMatrix.from_counts([row[:3] for row in counts[:3]], labels=["a", "b", "c"])
+    assert summarize(one, title="t").headline.endswith("“c” never occurs.")
+    two = dc.ConfusionMatrix.from_counts(counts, labels=["a", "b", "c", "d"])
+    assert summarize(two, title="t").headline.endswith("“c” and 1 more never occur.")
+
+
+def test_the_headline_tells_no_bias_that_no_finding_tells() -> None:
+    cm = dc.ConfusionMatrix.from_counts([[9_000, 1_000], [1_500, 8_500]], labels=["a", "b"])
+    page = summarize(cm, title="t")
+    assert [found.kind for found in page.findings] == []
+    assert "predicted 1" not in page.headline
+    assert page.headline.startswith("No pair of classes stands out")
+
+
+def test_the_headline_contrasts_what_is_alike_with_what_is_only_confused() -> None:
+    page = summarize(make_demo().cm, title="t")
+    assert page.headline.startswith(
+        "“3” and “9” look alike. “0” and “6” are confused more often, but less alike."
+    )
 
 
 def test_the_headline_doubts_a_class_only_where_a_finding_does() -> None:

@@ -88,8 +88,13 @@ def headline_of(diagnosis: Diagnosis) -> str:
         sentences.append(f"{first} and {second} look alike.")
         sentences += _contrast(diagnosis, kinds["look_alike"].classes)
     sentences += _bias_sentences(diagnosis)[: 3 - len(sentences)]
+    unseen = [bias.label for bias in diagnosis.biases if bias.verdict == "never seen"]
     thin = _doubted(diagnosis)
-    if thin and len(sentences) < 3:
+    if unseen and len(sentences) < 3:
+        more = f" and {len(unseen) - 1:,} more" if len(unseen) > 1 else ""
+        verb = "occurs" if len(unseen) == 1 else "occur"
+        sentences.append(f"{_quoted(unseen[0])}{more} never {verb}.")
+    elif thin and len(sentences) < 3:
         least = min(thin, key=lambda item: item.samples)
         noun = "sample" if least.samples == 1 else "samples"
         sentences.append(f"{_quoted(least.label)} rests on {least.samples:,.6g} {noun}.")
