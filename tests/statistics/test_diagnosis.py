@@ -331,6 +331,21 @@ def test_names_are_text_everywhere() -> None:
     assert max(len(line) for line in text.splitlines()) < 400
 
 
+def test_advice_is_said_once_and_sentences_stay_indented() -> None:
+    cm, _ = _planted(np.random.default_rng(3))
+    d = diagnose(cm)
+    under = [f for f in d.findings if f.kind == "under_predicted"]
+    assert len({f.advice for f in under}) == 1 < len(under)
+    console = Console(width=70, record=True, file=io.StringIO())
+    console.print(d)
+    printed = console.export_text()
+    for shown in (str(d), d._repr_html_(), " ".join(printed.split())):
+        assert shown.count("with this class weighing more") == 1
+    section = printed.split("Under-predicted\n")[1].split("\n\n")[0]
+    assert all(line.startswith(("  •", "  →", "    ")) for line in section.splitlines())
+    assert any(line.startswith("    ") for line in section.splitlines())
+
+
 def test_json_form() -> None:
     days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
     d = diagnose(ConfusionMatrix.from_counts([[5, 1, 0], [2, 6, 0], [0, 0, 0]], labels=days))

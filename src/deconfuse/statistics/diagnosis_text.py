@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,9 @@ def to_text(diagnosis: Diagnosis) -> str:
     lines = [diagnosis.headline]
     for title, findings in _sections(diagnosis.findings):
         lines += ["", title]
-        for finding in findings:
-            lines += [f"  - {finding.sentence}", f"    {finding.advice}"]
+        for advice, group in _by_advice(findings):
+            lines += [f"  - {finding.sentence}" for finding in group]
+            lines.append(f"    {advice}")
     for title, head, rows in _tables(diagnosis):
         lines += ["", title, *_aligned(head, rows)]
     return "\n".join(lines)
@@ -60,9 +62,13 @@ def to_rich(diagnosis: Diagnosis) -> Group:
     parts: list[Text | Table] = [Text(diagnosis.headline, style="bold")]
     for title, findings in _sections(diagnosis.findings):
         parts.append(Text(f"\n{title}", style=_STYLES[findings[0].kind]))
-        for finding in findings:
-            parts.append(Text(f"  • {finding.sentence}"))
-            parts.append(Text(f"    → {finding.advice}", style="dim"))
+        # Two columns, so that a long sentence goes on under its first word.
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        for advice, group in _by_advice(findings):
+            for finding in group:
+                grid.add_row(Text("  •"), Text(finding.sentence))
+            grid.add_row(Text("  →", style="dim"), Text(advice, style="dim"))
+        parts.append(grid)
     for title, head, rows in _tables(diagnosis):
         table = Table(title=Text(f"\n{title}"), title_justify="left", box=None, pad_edge=False)
         for name in head:
@@ -78,11 +84,10 @@ def to_html(diagnosis: Diagnosis) -> str:
     """Return the same as HTML without scripts; names and sentences are escaped."""
     parts = [f"<p><b>{escape(diagnosis.headline)}</b></p>"]
     for title, findings in _sections(diagnosis.findings):
-        items = "".join(
-            f'<li>{escape(f.sentence)}<br><span style="opacity:.7">{escape(f.advice)}</span></li>'
-            for f in findings
-        )
-        parts.append(f"<p><b>{escape(title)}</b></p><ul>{items}</ul>")
+        parts.append(f"<p><b>{escape(title)}</b></p>")
+        for advice, group in _by_advice(findings):
+            items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in group)
+            parts.append(f'<ul>{items}</ul><p style="opacity:.7">{escape(advice)}</p>')
     for title, head, rows in _tables(diagnosis):
         heads = "".join(f"<th>{escape(name)}</th>" for name in head)
         body = "".join(
@@ -100,6 +105,12 @@ def _sections(findings: Sequence[Finding]) -> Iterable[tuple[str, list[Finding]]
         chosen = [finding for finding in findings if finding.kind == kind]
         if chosen:
             yield title, chosen
+
+
+def _by_advice(findings: Sequence[Finding]) -> Iterable[tuple[str, list[Finding]]]:
+    """Yield findings that follow each other with the same advice, which is then said once."""
+    for advice, group in groupby(findings, key=lambda finding: finding.advice):
+        yield advice, list(group)
 
 
 def _tables(diagnosis: Diagnosis) -> Iterable[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
