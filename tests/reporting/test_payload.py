@@ -213,3 +213,28 @@ def test_large_weights_and_single_classes_have_a_page() -> None:
         assert page.models[0].total == np.sum(counts)
         assert isinstance(page.models[0].counts, EncodedArray)
         assert to_html(page)
+
+
+@pytest.mark.parametrize("n_classes", [5, 40])
+def test_the_differences_of_the_same_samples_are_tested_by_their_pairs(n_classes: int) -> None:
+    true, first = predictions(n_classes, 4_000)
+    rng = np.random.default_rng(1)
+    second = np.where(rng.random(true.size) < 0.3, true, first)
+    labels = list(range(n_classes))
+    one, other = (
+        dc.ConfusionMatrix.from_predictions(true, said, labels=labels) for said in (first, second)
+    )
+    paired = (true, first, second)
+    page = summarize({"a": one, "b": other}, title="t", paired=paired)
+    assert page.comparison is not None
+    expected = dc.compare(one, other, paired=paired).p_values.ravel()
+    cells = page.comparison.cells.decode()
+    np.testing.assert_allclose(page.comparison.p_values.decode(), expected[cells], rtol=1e-6)
+    apart = summarize({"a": one, "b": other}, title="t")
+    assert apart.comparison is not None
+    assert apart.comparison.p_values != page.comparison.p_values
+
+
+def test_pairs_belong_to_two_matrices() -> None:
+    with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, and there is one"):
+        summarize(matrix(3, 100), title="t", paired=([0], [0], [0]))
