@@ -298,7 +298,8 @@ def test_many_classes_stay_sparse() -> None:
     assert (d.look_alikes[0].first, d.look_alikes[0].second) == (7, 11)
     with pytest.raises(InputError, match="A hierarchy must have at most 4,096 classes"):
         _ = d.hierarchy
-    assert d.to_dict()["hierarchy"] is None
+    data = json.loads(d.to_json())
+    assert data["hierarchy"] is data["counts"] is data["reliability"]["cells"] is None
 
 
 def test_sparse_and_dense_agree() -> None:
@@ -352,10 +353,19 @@ def test_json_form() -> None:
     data = json.loads(d.to_json(indent=2))
     assert data == json.loads(json.dumps(d.to_dict(), allow_nan=False))
     assert set(data) == {
-        *("labels", "total", "epsilon", "level", "headline", "findings", "look_alikes"),
+        *("labels", "total", "counts", "epsilon", "level", "headline", "findings", "look_alikes"),
         *("uncertain_pairs", "biases", "attribution", "reliability", "hierarchy", "order"),
     }
     assert data["labels"][0] == "2026-01-01"
+    assert data["counts"] == [[5, 1, 0], [2, 6, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(
+        data["reliability"]["cells"]["only_epsilon"], d.source.counts == 0
+    )
+    # What is there gives the parts of every cell.
+    parts = data["attribution"]
+    similarity = np.log(np.array(data["counts"]) + data["epsilon"]) - parts["uniform"]
+    similarity -= np.array(parts["label"])[:, None] + parts["prediction"]
+    np.testing.assert_allclose(similarity, d.attribution.similarity)
     assert data["biases"][2]["ratio"] is None
     assert len(data["reliability"]["classes"]) == 3
     assert len(data["hierarchy"]) == 2

@@ -37,6 +37,8 @@ __all__ = ["Diagnosis", "diagnose"]
 
 # Classes whose tree goes into the JSON form: a longer one is of use to a program only.
 _MAX_JSON_TREE = 1000
+# Classes up to which every cell goes into it; above, the source holds them.
+_MAX_JSON_CELLS = 100
 _TOP_CELLS = 20
 
 
@@ -117,16 +119,19 @@ class Diagnosis:
         """Return everything as plain lists, dicts, numbers and strings, for JSON.
 
         Undefined and infinite numbers are None, dates are ISO strings, names and all other keys
-        are those of the attributes. Of the cells, the largest errors are there. The tree is None
-        for more than 1,000 classes, and where there is none.
+        are those of the attributes. The parts of the largest errors are there; those of all cells
+        follow from the counts, as `Attribution` says. The tree is None for more than 1,000 classes
+        and where there is none; counts and what to doubt of single cells for more than 100.
         """
         # Without epsilon, classes that were never confused have no finite distance, and no tree.
         has_distances = self.epsilon > 0 or _is_full(self.source)
         tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE and has_distances
         reliability = self.reliability
+        every = self.source.n_classes <= _MAX_JSON_CELLS
         return {
             "labels": _plain(self.labels),
             "total": _plain(self.source.total),
+            "counts": _plain(_dense(self.source)) if every else None,
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
@@ -144,6 +149,7 @@ class Diagnosis:
                 "effective_samples": _plain(reliability.effective_samples),
                 "empty_cells": reliability.empty_cells,
                 "classes": [_record(item) for item in reliability],
+                "cells": _plain(reliability.cells._asdict()) if every else None,
             },
             "hierarchy": _plain(self.hierarchy) if tree else None,
             "order": _plain(self.order) if tree else None,
@@ -279,6 +285,10 @@ def _typical(cm: ConfusionMatrix, table: PairTable, epsilon: float) -> float:
         return float(epsilon / max(hits + epsilon, epsilon + sample_unit(cm)))
     position = max(int(n_pairs / 2) - never, 0)
     return float(np.exp(np.sort(table.log_similarity)[position]))
+
+
+def _dense(cm: ConfusionMatrix) -> NDArray[Any]:
+    return cm.counts if isinstance(cm.counts, np.ndarray) else cm.counts.toarray()
 
 
 def _is_full(cm: ConfusionMatrix) -> bool:

@@ -1,0 +1,45 @@
+"""What the guide and RESULTS.md show of simulations is what was measured and kept."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.support import require
+
+ROOT = Path(__file__).parents[2]
+PARTS = {
+    "coverage": "coverage.md",
+    "coverage_comparison": "coverage-comparison.md",
+    "rebalance": "rebalance.md",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_tables_are_made_of_what_was_measured(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch", "PIL")
+    monkeypatch.syspath_prepend(str(ROOT))
+    rows = json.loads((ROOT / "benchmarks" / "measured" / f"{part}.json").read_text())["rows"]
+    table = import_module(f"benchmarks.{part}").table(rows)
+    assert (ROOT / "docs" / "generated" / PARTS[part]).read_text(encoding="utf-8") == table + "\n"
+    assert table in (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+
+
+def test_what_was_measured_keeps_what_is_promised() -> None:
+    def rows(part: str) -> list[dict]:
+        return json.loads((ROOT / "benchmarks" / "measured" / f"{part}.json").read_text())["rows"]
+
+    enough = [row["coverage"] for row in rows("coverage") if row["expected_from"] == 10.0]
+    assert len(enough) == 32
+    assert 0.93 <= min(enough) <= max(enough) <= 0.97
+    equal = [row for row in rows("coverage_comparison") if row["kind"] == "equal"]
+    runs = sum(row["runs"] for row in equal)
+    assert sum(row["rejected"] * row["runs"] for row in equal) / runs <= 0.08
+    assert sum(row["any_cell"] * row["runs"] for row in equal) / runs <= 0.08
+    every = rows("coverage_comparison")
+    assert sum(row["covered"] * row["runs"] for row in every) / sum(r["runs"] for r in every) > 0.95
