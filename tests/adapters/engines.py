@@ -73,8 +73,18 @@ def _polars_lazy(columns: dict[str, Any]) -> pl.LazyFrame:
     return _polars(columns).lazy()
 
 
+# A relation of DuckDB before 2.0 does not keep its connection open.
+_open: list[duckdb.DuckDBPyConnection] = []
+
+
+def duckdb_connection() -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own that outlives the relations made with it."""
+    _open.append(duckdb.connect())
+    return _open[-1]
+
+
 def _duckdb(columns: dict[str, Any]) -> duckdb.DuckDBPyRelation:
-    return duckdb.connect().from_arrow(as_table(columns))
+    return duckdb_connection().from_arrow(as_table(columns))
 
 
 def _ibis(columns: dict[str, Any]) -> Any:

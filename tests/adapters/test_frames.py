@@ -6,7 +6,6 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import narwhals as nw
 import numpy as np
 import polars as pl
@@ -17,7 +16,7 @@ import pytest
 
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.errors import ColumnChoiceWarning
-from tests.adapters.engines import Constructor, make_constructor
+from tests.adapters.engines import Constructor, duckdb_connection, make_constructor
 
 DAY = datetime.date(2024, 2, 29)
 NEXT = datetime.date(2024, 3, 1)
@@ -148,6 +147,7 @@ class TestOtherFormsOfArrow:
         cm = ConfusionMatrix.from_frame(pa.concat_tables(parts))
         assert cm.counts.tolist() == [[1, 0], [0, 1]]
 
+    @pytest.mark.skipif(not hasattr(pa, "string_view"), reason="needs PyArrow 16 or later")
     def test_views_of_strings(self) -> None:
         views = pa.table(
             {"label": pa.array(["a", "b"], pa.string_view()), "prediction": ["b", "b"]}
@@ -155,13 +155,14 @@ class TestOtherFormsOfArrow:
         assert ConfusionMatrix.from_frame(views).counts.tolist() == [[0, 1], [0, 1]]
 
 
+@pytest.mark.skipif(not hasattr(pl, "Int128"), reason="needs Polars with integers of 128 bits")
 class TestWideIntegers:
     def frames(self, value: int) -> list[Any]:
         wide = pl.DataFrame(
             {"label": [value], "prediction": [1]}, schema_overrides={"label": pl.Int128}
         )
         query = f"SELECT CAST({value} AS HUGEINT) AS label, 1 AS prediction"
-        return [wide, wide.lazy(), duckdb.connect().sql(query)]
+        return [wide, wide.lazy(), duckdb_connection().sql(query)]
 
     def test_whole_numbers_of_128_bits(self) -> None:
         for frame in self.frames(7):
@@ -182,7 +183,7 @@ class TestLazyFramesThatFail:
             ConfusionMatrix.from_frame(pl.scan_parquet(tmp_path / "bad.parquet"))
 
     def test_errors_of_a_query(self) -> None:
-        frame = duckdb.connect().sql("SELECT error('no disk') AS label, 'a' AS prediction")
+        frame = duckdb_connection().sql("SELECT error('no disk') AS label, 'a' AS prediction")
         with pytest.raises(InputError, match=r"The frame could not be read: .*no disk"):
             ConfusionMatrix.from_frame(frame)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import narwhals as nw
 import numpy as np
@@ -90,6 +91,8 @@ def kept(frame: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
             yield nw.from_native(native.query("deconfuse_points", f"FROM {name}")).lazy()
         finally:
             native.query("deconfuse_points", f"DROP TABLE {name}")
+            # DuckDB before 2.0 leaves the name of such a query behind as a view.
+            native.query("deconfuse_points", "DROP VIEW IF EXISTS deconfuse_points")
     elif engine.is_pyspark():
         cached = native.persist()
         try:
@@ -102,6 +105,10 @@ def kept(frame: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
         yield frame.collect(engine="streaming").lazy()
     else:
         yield frame
+
+
+# A relation of DuckDB before 2.0 does not keep its connection open.
+_CONNECTIONS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def as_frame(frame: Any) -> Any:
@@ -118,7 +125,10 @@ def as_frame(frame: Any) -> Any:
     if isinstance(frame, pa.RecordBatchReader) or hasattr(frame, "to_batches"):
         import duckdb
 
-        return duckdb.connect().from_arrow(frame)
+        connection = duckdb.connect()
+        relation = connection.from_arrow(frame)
+        _CONNECTIONS[relation] = connection
+        return relation
     return frame
 
 

@@ -119,12 +119,17 @@ class _Table:
     frame: nw.LazyFrame[Any]
     names: list[str]
     spelled: dict[str, str]
+    # What it was made from, whose connection must stay open.
+    source: Any
 
     def dtype(self, name: str) -> Any:
         return self.frame.collect_schema()[self.spelled[name]]
 
     def column(self, name: str) -> nw.Expr:
         return nw.col(self.spelled[name])
+
+
+_SYNTAX = frozenset(".'\"")
 
 
 def _open(frame: Any) -> _Table:
@@ -135,10 +140,17 @@ def _open(frame: Any) -> _Table:
             names = list(frame.columns)
             ours = [f"c{position}" for position in range(len(names))]
             lazy = nw.from_native(frame.toDF(*ours)).lazy()
-            return _Table(lazy, names, dict(zip(names, ours, strict=True)))
+            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
         lazy = nw.from_native(frame).lazy()
         names = list(lazy.collect_schema())
-        return _Table(lazy, names, {name: name for name in names})
+        if lazy.implementation.is_duckdb() and any(_SYNTAX & set(name) for name in names):
+            # So does DuckDB before 2.0, with dots and quotes.
+            ours = [f"c{position}" for position in range(len(names))]
+            quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+            pairs = zip(quoted, ours, strict=True)
+            lazy = nw.from_native(frame.project(", ".join(f"{a} AS {b}" for a, b in pairs))).lazy()
+            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
+        return _Table(lazy, names, {name: name for name in names}, frame)
     except DuplicateError as error:
         raise InputError(f"`frame` must have distinct column names. {error}") from error
     except (NarwhalsError, FileNotFoundError) as error:
