@@ -32,7 +32,9 @@ IntArray = NDArray[np.int64]
 
 # Sweeps between the common start and every draw. More do not make the test more right, but more
 # sharp: draws that have not forgotten the table seen resemble it. No gain was measured above this.
-_SWEEPS = 100
+_SWEEPS, _FEWEST_SWEEPS = 100, 20
+# Fewer sweeps of many full cells, so that they take seconds.
+_MOST_MOVES = 100_000_000
 _MAX_TABLE = 1_000_000
 _CACHED = 20_000
 _SIGNS = np.array([1, -1, -1, 1])[:, None, None]
@@ -106,7 +108,9 @@ def unpaired_tables(
     sums = first + second
     cells = np.flatnonzero(sums)
     total = sums.ravel()[cells]
-    chain = _Chain(sums, first, rng)
+    moves = n_draws * len(cells) // 4
+    n_sweeps = int(np.clip(_MOST_MOVES // max(moves, 1), _FEWEST_SWEEPS, _SWEEPS))
+    chain = _Chain(sums, first, n_sweeps, rng)
     seen = first.ravel()[cells][:, None]
     start = seen.copy()
     for step in reversed(chain.steps):
@@ -129,7 +133,9 @@ class _Chain:
     tables, so the same path can be walked backwards.
     """
 
-    def __init__(self, sums: IntArray, first: IntArray, rng: np.random.Generator) -> None:
+    def __init__(
+        self, sums: IntArray, first: IntArray, n_sweeps: int, rng: np.random.Generator
+    ) -> None:
         support = sums > 0
         self.rng = rng
         self.total: IntArray = sums[support]
@@ -140,7 +146,7 @@ class _Chain:
         share = np.clip(_shares(sums, first)[support], 1e-6, 1 - 1e-6)
         precision = 1.0 / (self.total * share * (1 - share))
         self.steps = []
-        for rectangles in _rectangles(support, rng):
+        for rectangles in _rectangles(support, n_sweeps, rng):
             four = self.place.ravel()[rectangles]
             # About twice the spread along a rectangle is a good length for a step.
             reach = np.maximum(2.0 / np.sqrt(precision[four].sum(axis=0)) - 0.5, 0.0)
@@ -173,7 +179,9 @@ class _Chain:
         return np.asarray(-ways.sum(axis=0))
 
 
-def _rectangles(support: NDArray[np.bool_], rng: np.random.Generator) -> list[NDArray[np.intp]]:
+def _rectangles(
+    support: NDArray[np.bool_], n_sweeps: int, rng: np.random.Generator
+) -> list[NDArray[np.intp]]:
     """Return, for every sweep, disjoint rectangles of cells in the support, of shape (4, n).
 
     Rows are paired at random among those with two columns in common, and these columns then too. In
@@ -184,7 +192,7 @@ def _rectangles(support: NDArray[np.bool_], rng: np.random.Generator) -> list[ND
     linked = weight @ weight.T >= 2
     np.fill_diagonal(linked, False)
     sweeps = []
-    for sweep in range(_SWEEPS):
+    for sweep in range(n_sweeps):
         free = np.ones(n_classes, dtype=bool)
         parts = [np.empty((4, 0), dtype=np.intp)]
         for i in rng.permutation(n_classes):
