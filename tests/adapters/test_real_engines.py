@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +15,7 @@ import pytest
 
 from deconfuse import ConfusionMatrix, MissingExtraError
 from deconfuse.adapters import engine_tables
-from tests.adapters.engines import IGNORE_PANDAS_VERSION
+from tests.adapters.engines import IGNORE_PANDAS_VERSION, duckdb_connection
 
 
 @pytest.mark.dask
@@ -102,7 +101,7 @@ def test_lazy_scans_of_files(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
     expected = ConfusionMatrix.from_file(tmp_path)
     assert ConfusionMatrix.from_frame(pl.scan_parquet(tmp_path / "*.parquet")) == expected
-    relation = duckdb.connect().read_parquet(str(tmp_path / "x.parquet"))
+    relation = duckdb_connection().read_parquet(str(tmp_path / "x.parquet"))
     assert ConfusionMatrix.from_frame(relation) == expected
 
 
@@ -111,7 +110,7 @@ def test_a_duckdb_relation_needs_one_library_for_its_result(
     monkeypatch: pytest.MonkeyPatch, present: str | None
 ) -> None:
     monkeypatch.setattr(engine_tables, "find_spec", lambda name: name == present or None)
-    relation = duckdb.connect().sql("SELECT 'a' AS label, 'b' AS prediction")
+    relation = duckdb_connection().sql("SELECT 'a' AS label, 'b' AS prediction")
     if present is None:
         with pytest.raises(MissingExtraError, match=r"needs pyarrow.*\n.*deconfuse\[arrow\]"):
             ConfusionMatrix.from_frame(relation)
