@@ -56,6 +56,16 @@ def test_report_writes_a_page_and_says_what_it_found(run, predictions, tmp_path)
     assert f"open {(tmp_path / 'report.html').as_uri()}" in ran.err
 
 
+def test_findings_hang_below_their_points_in_a_narrow_terminal(run, predictions, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("report", predictions).out.splitlines()
+    assert max(map(len, lines)) <= 60
+    points = [k for k, line in enumerate(lines) if line.startswith("• ")]
+    assert points
+    assert all(line.startswith(("• ", "  ")) for line in lines[points[0] :])
+    assert lines[points[0] + 1].startswith("  ")
+
+
 def test_report_takes_title_output_and_standard_input(run, predictions, tmp_path):
     ran = run(
         "report", "-", "-o", "pets.html", "--title", "Pets <v3>", stdin=predictions.read_bytes()
@@ -214,6 +224,8 @@ def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
     assert "Less alike: 0 and 6, similarity 0.050, though by counts" in ran.out
     assert "“0” and “6” are often confused (rank 3 by raw counts) but less alike than" in ran.out
     assert "“2” is over-predicted" in ran.out
+    told = [ran.out.index(words) for words in ("look alike:", "are often confused", "is over-pre")]
+    assert told == sorted(told)
     assert f"open {(tmp_path / 'deconfuse-demo.html').as_uri()}" in ran.err
 
 

@@ -84,9 +84,7 @@ def report(
     file: FileArgument,
     file2: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE2", help="A second model to compare with.", show_default=False
-        ),
+        typer.Argument(metavar="FILE2", help="A second model to compare with.", show_default=False),
     ] = None,
     output: PageOption = Path("report.html"),
     title: TitleOption = None,

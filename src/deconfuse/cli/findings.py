@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["show_findings"]
 
 _MOST_OF_A_KIND = 3
+# In this order: what is alike, then what only seems so.
 _COLOURS = {
     "look_alike": "red",
+    "not_alike": "cyan",
     "over_predicted": "yellow",
     "under_predicted": "yellow",
-    "not_alike": "cyan",
     "careful": "magenta",
 }
 
@@ -34,13 +35,20 @@ def show_findings(console: Console, found: Diagnosis | Comparison) -> None:
         return
     findings = found.findings
     console.print(Text(printable(found.headline), style="bold"))
-    for kind in dict.fromkeys(finding.kind for finding in findings):
+    for kind in dict.fromkeys([*_COLOURS, *(finding.kind for finding in findings)]):
         of_kind = [finding for finding in findings if finding.kind == kind]
         for finding in of_kind[:_MOST_OF_A_KIND]:
-            mark = ("• ", _COLOURS.get(kind, ""))
-            console.print(Text.assemble(mark, printable(finding.sentence)))
+            _point(console, printable(finding.sentence), _COLOURS.get(kind, ""))
         if len(of_kind) > _MOST_OF_A_KIND:
             more = len(of_kind) - _MOST_OF_A_KIND
             console.print(Text(f"  and {more} more like this", style="dim"))
     if not findings:
         console.print("Nothing stands out.")
+
+
+def _point(console: Console, sentence: str, colour: str) -> None:
+    """Print a sentence behind a point; its further lines stand below its first."""
+    lines = Text(sentence).wrap(console, max(console.width - 2, 20))
+    for k, line in enumerate(lines):
+        mark = "• " if k == 0 else "  "
+        console.print(Text.assemble((mark, colour), line), soft_wrap=True)
