@@ -142,14 +142,15 @@ function paintDetail(g, scene, i, j, x, y, size) {
     g.fill();
     return;
   }
-  if (size < 29) return;
+  if (size < 25) return;
   g.fillStyle = color;
   g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
   const two = size >= 36 && pane.method !== "counts" && pane.kind === "value";
   const roomy = size >= (pane.method === "counts" ? 52 : pane.kind === "difference" ? 60 : 42);
   const main = roomy ? cellText(pane, value) : narrowText(pane, value) || (two ? "<.01" : "");
-  g.font = `${i === j ? 600 : 400} ${size >= 42 ? 12 : 10.5}px ${FONT}`;
-  if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} 10px ${FONT}`;
+  const most = size >= 42 ? 12 : size >= 29 ? 10.5 : 9.5;
+  g.font = `${i === j ? 600 : 400} ${most}px ${FONT}`;
+  if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} ${Math.min(most, 10)}px ${FONT}`;
   const fits = g.measureText(main).width <= size - 2;
   const tight = size < 42;
   if (fits) g.fillText(main, x + size / 2, y + size / 2 - (two ? (tight ? 5 : 6) : 0));
