@@ -208,6 +208,22 @@ def test_weighted_counts_are_less_sure() -> None:
     assert (unsure.raw_p_values > sure.raw_p_values).all()
 
 
+def test_one_model_that_only_mends_the_other_differs_whatever_can_be_drawn() -> None:
+    """Each class is taken only for the next one: no other tables have the same margins and sum."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 6, 5_000)
+    first = np.where(rng.random(5_000) < 0.8, true, (true + 1) % 6)
+    second = np.where(rng.random(5_000) < 0.5, true, first)
+    one, other = (ConfusionMatrix.from_predictions(true, pred) for pred in (first, second))
+    for options in ({}, {"paired": (true, first, second)}):
+        found = compare(one, other, **options)
+        assert found.can_tell
+        assert found.p_value == pytest.approx(0.001)
+        assert "differ in which classes" in str(found)
+    same = compare(one, one, paired=(true, first, first))
+    assert same.p_value == 1.0
+
+
 def test_corrections() -> None:
     p = np.array([0.01, 0.04, 0.03, np.nan])
     np.testing.assert_allclose(adjust(p, "holm")[:3], [0.03, 0.06, 0.06])

@@ -27,7 +27,7 @@ from deconfuse.statistics.cells import (
 )
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.multiplicity import Correction, adjust
-from deconfuse.statistics.overall import overall_test
+from deconfuse.statistics.overall import OverallTest, overall_test
 from deconfuse.statistics.resampling import (
     Side,
     chance_differences,
@@ -265,7 +265,9 @@ def compare(
     samples, up to ties: with very few samples it cannot become small, which `can_tell` says. For
     paired predictions the same is done with the samples on which the two models disagree. The
     smallest p-value is one over the number of draws: 0.001, with very many cells 0.005. Weighted
-    counts enter as their effective numbers of samples, where the test is approximate.
+    counts enter as their effective numbers of samples, where the test is approximate. Where there
+    is no other table to draw, however many samples there are (say each class is taken only for the
+    next), the overall p-value is that of the surest cell, corrected for the number of cells.
 
     The interval of the Overlap is cautious at both ends, see
     `deconfuse.statistics.resampling.overlap_interval`. Above 300 classes drawn matrices are
@@ -299,6 +301,10 @@ def compare(
     difference = sides[0].matrix - sides[1].matrix
     tables = _null_tables(sides, triples, generator)
     overall = overall_test(tables, is_paired=triples is not None)
+    surest = max(float(np.fmin.reduce(adjust(p_values, "holm"), axis=None)), 1 / (1 + _DRAWS))
+    if surest < 1 - level <= overall.smallest:
+        # Cells in a ring leave no other table to draw; the surest cell is then the overall test.
+        overall = OverallTest(surest, surest)
     n_replicates = _fitting(_REPLICATE_CELLS, difference.size, _FEWEST_REPLICATES, _REPLICATES)
     n_replicates = min(n_replicates, tables.draws.shape[1] - 1)
     chance = _chance(sides, tables, n_replicates)

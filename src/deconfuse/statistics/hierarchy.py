@@ -104,6 +104,11 @@ def hierarchy(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> Hie
     [('cat', 'dog'), ('car', 'bus')]
     """
     matrix = as_confusion(cm)
+    if matrix.total == 0:
+        raise InputError(
+            "A hierarchy needs samples, but all counts are zero.",
+            hint="count some predictions first.",
+        )
     if matrix.n_classes < 2:
         raise InputError("A hierarchy needs at least two classes, got one.")
     added = check_epsilon(epsilon, matrix.n_classes)
