@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import pytest
@@ -110,8 +109,9 @@ def test_an_interrupt_ends_quietly_with_130():
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     try:
-        # It reads standard input, which never ends; give it the time to get there.
-        time.sleep(3)
+        # More than a pipe holds: once it is written, the program is reading, and waits for more.
+        waiting.stdin.write("label,prediction\n" + "cat,dog\n" * 100_000)
+        waiting.stdin.flush()
         waiting.send_signal(signal.SIGINT)
         _, err = waiting.communicate(timeout=60)
     finally:

@@ -96,8 +96,28 @@ class Reader:
 
     def hash(self) -> str:
         """Return the fragment of the address, after it has settled."""
-        self.page.wait_for_timeout(220)
+        self.settle()
+        # The address is written a moment after the last change.
+        self.page.wait_for_function(
+            "() => { const { hash } = document.getElementById('deconfuse').explorer;"
+            " return hash === null || location.hash.replace(/^#/, '') === hash; }"
+        )
         return str(self.page.evaluate("location.hash"))
+
+    def go(self, fragment: str) -> None:
+        """Change the fragment of the address, and wait until the page has followed."""
+        self.page.evaluate(
+            "(fragment) => new Promise((done) => {"
+            " addEventListener('hashchange', done, { once: true }); location.hash = fragment; })",
+            fragment,
+        )
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn."""
+        self.page.evaluate(
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
 
     def picture(self) -> str:
         """Return the pixels of the main canvas, to see whether they changed."""

@@ -340,8 +340,7 @@ def test_the_link_brings_the_view_back(open_page: Open) -> None:
     assert again.picture() == reader.picture()
     nonsense = open_page("#method=<img>&cell=99.99&view=a_b_c&groups=3")
     assert "every row and every column" in nonsense.caption()
-    nonsense.page.evaluate("location.hash = 'method=col'")
-    nonsense.page.wait_for_timeout(100)
+    nonsense.go("method=col")
     assert "each column sums to 1" in nonsense.caption()
 
 

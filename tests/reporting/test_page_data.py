@@ -242,8 +242,7 @@ def test_names_are_text_whatever_they_are(open_report: Open) -> None:
     )
     assert reader.text("h1") == "<title>&amp;"
     for k in range(len(HOSTILE)):
-        reader.page.evaluate(f"location.hash = 'cell={k}.{(k + 1) % len(HOSTILE)}'")
-        reader.page.wait_for_timeout(30)
+        reader.go(f"cell={k}.{(k + 1) % len(HOSTILE)}")
         names = reader.ask(
             "return [...root.querySelectorAll('.inspector h2 bdi')].map((b) => b.textContent);"
         )
@@ -296,8 +295,7 @@ def test_two_models_show_their_difference(open_report: Open) -> None:
         np.reshape(faded, (10, 10)) == 0, (found.p_values < 0.05) & counted
     )
     i, j = np.unravel_index(np.argmax(np.abs(found.difference)), (10, 10))
-    reader.page.evaluate(f"location.hash = 'cell={i}.{j}'")
-    reader.page.wait_for_timeout(50)
+    reader.go(f"cell={i}.{j}")
     assert "significant" in reader.text(".inspector") or "may be chance" in reader.text(
         ".inspector"
     )
@@ -332,8 +330,7 @@ def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
         assert [float(v) for v in text.split()[1:]] == pytest.approx(values, abs=0.006)
     before = reader.ask("return root.querySelector('canvas.scatter').toDataURL();")
     reader.page.keyboard.press("6")
-    reader.page.evaluate("location.hash = 'cell=0.1'")
-    reader.page.wait_for_timeout(50)
+    reader.go("cell=0.1")
     assert reader.ask("return root.querySelector('canvas.scatter').toDataURL();") != before
     right = int(((true == 0) & (pred == 0)).sum())
     assert f"0, right {right}" in reader.text(".key")
