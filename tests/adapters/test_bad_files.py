@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,18 @@ def refused(path: object, message: str, **options: Any) -> str:
     with pytest.raises(InputError, match=message) as caught:
         ConfusionMatrix.from_file(path, **options)
     return str(caught.value)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be a user without rights for a moment: root may read everything."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
 
 
 class TestPaths:
@@ -109,14 +123,8 @@ class TestPaths:
             path = write(Path(folder), "x.csv", GOOD)
             path.chmod(0)
             Path(folder).chmod(0o755)
-            user = os.geteuid()
-            if user == 0:
-                # Root may read every file, so be nobody for a moment.
-                os.seteuid(65534)
-            try:
+            with as_nobody():
                 refused(path, "could not be opened: Permission denied")
-            finally:
-                os.seteuid(user)
 
     def test_a_folder_without_permission(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -124,14 +132,10 @@ class TestPaths:
             write(Path(folder), "x.csv", GOOD)
             closed = Path(folder, "closed")
             closed.mkdir(mode=0)
-            user = os.geteuid()
-            if user == 0:
-                # Root may read every folder, so be nobody for a moment.
-                os.seteuid(65534)
             try:
-                refused(folder, "closed' could not be opened: Permission denied")
+                with as_nobody():
+                    refused(folder, "closed' could not be opened: Permission denied")
             finally:
-                os.seteuid(user)
                 closed.chmod(0o755)
 
     def test_two_formats_at_once(self, tmp_path: Path) -> None:

@@ -14,16 +14,9 @@ from scipy.stats import binomtest
 from deconfuse import ConfusionMatrix, InputError, compare, normalize, overlap
 from deconfuse.statistics.cell_tests import rate_test
 from deconfuse.statistics.multiplicity import adjust, benjamini_hochberg, holm
+from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
-
-
-def _rates(n_classes: int, rng: np.random.Generator, accuracy: float = 0.8) -> Floats:
-    errors = rng.gamma(0.7, size=(n_classes, n_classes))
-    np.fill_diagonal(errors, 0)
-    rates = (1 - accuracy) * errors / errors.sum(axis=1, keepdims=True)
-    np.fill_diagonal(rates, accuracy)
-    return np.asarray(rates)
 
 
 def _shares(rates: Floats, rng: np.random.Generator) -> Floats:
@@ -32,10 +25,6 @@ def _shares(rates: Floats, rng: np.random.Generator) -> Floats:
     tilted /= tilted.sum(axis=1, keepdims=True)
     prevalence = rng.dirichlet(np.full(len(rates), 5.0))
     return np.asarray(prevalence[:, None] * tilted)
-
-
-def _counts(shares: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.multinomial(size, shares.ravel()).reshape(shares.shape)
 
 
 def test_equal_matrices_do_not_differ() -> None:
@@ -68,8 +57,8 @@ def test_a_planted_difference_is_found_where_it_is() -> None:
     rates = np.full((6, 6), 0.02) + 0.88 * np.eye(6)
     changed = rates.copy()
     changed[2, 4], changed[2, 2] = 0.2, 0.72
-    a = _counts(rates / 6, 4000, rng)
-    b = _counts(changed / 6, 4000, rng)
+    a = draw_counts(rates / 6, 4000, rng)
+    b = draw_counts(changed / 6, 4000, rng)
     c = compare(a, b)
     assert c.p_value < 0.01
     best = {(cell.true, cell.pred) for cell in c.top(2)}
@@ -83,8 +72,8 @@ def test_a_planted_difference_is_found_where_it_is() -> None:
 
 def test_standard_errors_of_the_difference() -> None:
     rng = np.random.default_rng(1)
-    shares = _shares(_rates(4, rng, 0.6), rng)
-    a, b = _counts(shares, 2000, rng), _counts(shares, 1500, rng)
+    shares = _shares(error_rates(4, rng, 0.6), rng)
+    a, b = draw_counts(shares, 2000, rng), draw_counts(shares, 1500, rng)
     c = compare(a, b)
     expected = np.hypot(normalize(a, "bi").standard_errors(), normalize(b, "bi").standard_errors())
     np.testing.assert_allclose(c.standard_errors, expected, rtol=1e-6)
@@ -101,7 +90,7 @@ def _two_models(
     rng: np.random.Generator, n_samples: int, agreement: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return labels and the predictions of two equally good models that mostly agree."""
-    rates = _rates(4, np.random.default_rng(0), 0.75)
+    rates = error_rates(4, np.random.default_rng(0), 0.75)
     y = rng.integers(0, 4, n_samples)
     draws = [np.array([rng.choice(4, p=rates[label]) for label in y]) for _ in range(2)]
     same = rng.random(n_samples) < agreement
@@ -150,8 +139,8 @@ def test_a_model_paired_with_itself() -> None:
 
 def test_many_classes_to_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
-    shares = _shares(_rates(60, rng), rng)
-    a, b = _counts(shares, 30_000, rng), _counts(shares, 30_000, rng)
+    shares = _shares(error_rates(60, rng), rng)
+    a, b = draw_counts(shares, 30_000, rng), draw_counts(shares, 30_000, rng)
     for name, value in (("_REPLICATES", 39), ("_DRAWS", 59), ("_FEWEST_DRAWS", 59)):
         monkeypatch.setattr(f"deconfuse.statistics.comparison.{name}", value)
     exact = compare(a, b)

@@ -20,17 +20,10 @@ from deconfuse.statistics.conditional import (
     unpaired_tables,
 )
 from deconfuse.statistics.overall import _expected, overall_test
+from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-def _rates(n_classes: int, rng: np.random.Generator, accuracy: float = 0.8) -> Floats:
-    errors = rng.gamma(0.7, size=(n_classes, n_classes))
-    np.fill_diagonal(errors, 0)
-    rates = (1 - accuracy) * errors / errors.sum(axis=1, keepdims=True)
-    np.fill_diagonal(rates, accuracy)
-    return np.asarray(rates)
 
 
 def _shares(rates: Floats, rng: np.random.Generator, *, skewed: bool) -> Floats:
@@ -42,10 +35,6 @@ def _shares(rates: Floats, rng: np.random.Generator, *, skewed: bool) -> Floats:
     return np.asarray(prevalence[:, None] * tilted)
 
 
-def _draw(shares: Floats, size: int, rng: np.random.Generator) -> Ints:
-    return rng.multinomial(size, shares.ravel()).reshape(shares.shape)
-
-
 def _planted(rates: Floats, kind: str, rng: np.random.Generator) -> Floats:
     """Return another classifier: one pair more alike, all errors others, or better throughout."""
     other = rates.copy()
@@ -54,7 +43,7 @@ def _planted(rates: Floats, kind: str, rng: np.random.Generator) -> Floats:
             other[i, j] += 0.15
             other[i, i] -= 0.15
     elif kind == "errors":
-        other = 0.5 * rates + 0.5 * _rates(len(rates), rng)
+        other = 0.5 * rates + 0.5 * error_rates(len(rates), rng)
     else:
         other *= 0.75
         np.fill_diagonal(other, 0)
@@ -164,8 +153,8 @@ def test_paired_two_classes_are_fishers_test() -> None:
 
 def test_the_expected_table_meets_the_margins() -> None:
     rng = np.random.default_rng(2)
-    shares = _shares(_rates(7, rng), rng, skewed=True)
-    one, other = _draw(shares, 900, rng), _draw(shares, 1800, rng)
+    shares = _shares(error_rates(7, rng), rng, skewed=True)
+    one, other = draw_counts(shares, 900, rng), draw_counts(shares, 1800, rng)
     tables = unpaired_tables(one, other, 1, rng)
     dense = np.zeros(49)
     dense[tables.cells] = _expected(tables)
@@ -199,13 +188,13 @@ def test_very_large_counts_work() -> None:
 
 def test_weights_enter_by_their_effective_number() -> None:
     rng = np.random.default_rng(0)
-    shares = _shares(_rates(4, rng), rng, skewed=False)
+    shares = _shares(error_rates(4, rng), rng, skewed=False)
     p_values = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         both = [
             ConfusionMatrix.from_counts(25.0 * counts, variances=625.0 * counts)
-            for counts in (_draw(shares, 600, rng), _draw(shares, 600, rng))
+            for counts in (draw_counts(shares, 600, rng), draw_counts(shares, 600, rng))
         ]
         p_values.append(compare(*both, epsilon=5.0).p_value)
     # Taken at face value these would be 15,000 samples each, and nearly always differ.
@@ -235,10 +224,10 @@ def test_p_values_are_uniform_under_the_null(n_classes, size, runs, skewed) -> N
     overall, cells, alarms = [], [], 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])
-        rates = _rates(n_classes, rng)
+        rates = error_rates(n_classes, rng)
         # Twice as many samples, other label shares and other favours on one side.
         one, other = (_shares(rates, rng, skewed=skewed) for _ in range(2))
-        c = compare(_draw(one, size, rng), _draw(other, 2 * size, rng), rng=rng)
+        c = compare(draw_counts(one, size, rng), draw_counts(other, 2 * size, rng), rng=rng)
         overall.append(c.p_value)
         # One cell a run with enough samples: cells of one matrix are not independent.
         enough = np.argwhere((size * one >= 10) & (2 * size * other >= 10))
@@ -261,10 +250,10 @@ def test_planted_differences_are_found(n_classes: int, size: int, kind: str) -> 
     found = 0
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])
-        rates = _rates(n_classes, rng)
+        rates = error_rates(n_classes, rng)
         one = _shares(rates, rng, skewed=False)
         other = _shares(_planted(rates, kind, rng), rng, skewed=False)
-        c = compare(_draw(one, size, rng), _draw(other, size, rng), rng=rng)
+        c = compare(draw_counts(one, size, rng), draw_counts(other, size, rng), rng=rng)
         found += c.p_value <= 0.05
     assert found >= 0.8 * runs
 
@@ -299,7 +288,7 @@ def test_paired_p_values_are_uniform_under_the_null(n_classes, agreement, favour
     overall, runs = [], 200
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])
-        rates = _rates(n_classes, rng)
+        rates = error_rates(n_classes, rng)
         tilted = rates * np.exp(favours * rng.normal(size=n_classes))
         sample = _paired((rates, tilted), agreement, rng)
         tables = paired_tables(_triples(*sample, n_classes), n_classes, 199, rng)
@@ -319,7 +308,7 @@ def test_paired_cells_are_uniform_under_the_null() -> None:
     cells, alarms, runs = [], 0, 80
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        rates = _rates(4, rng)
+        rates = error_rates(4, rng)
         true, one, other = _paired((rates, rates), 0.5, rng)
         a, b = (ConfusionMatrix.from_predictions(true, p, labels=range(4)) for p in (one, other))
         c = compare(a, b, paired=(true, one, other), rng=rng)
@@ -335,7 +324,7 @@ def test_pairing_finds_what_independent_samples_hide(kind: str) -> None:
     paired = alone = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        rates = _rates(5, rng)
+        rates = error_rates(5, rng)
         other = 0.6 * rates + 0.4 * _planted(rates, kind, rng)
         true, one, two = _paired((rates, other), 0.95, rng)
         a, b = (ConfusionMatrix.from_predictions(true, p, labels=range(5)) for p in (one, two))
@@ -356,11 +345,11 @@ def test_overlap_intervals_cover(
     hits, runs = 0, 30
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])
-        rates = _rates(n_classes, rng)
+        rates = error_rates(n_classes, rng)
         changed = rates if kind == "none" else _planted(rates, kind, rng)
         one, two = (_shares(r, rng, skewed=bool(seed % 2)) for r in (rates, changed))
         truth = overlap(normalize(one, "bi", 0.0), normalize(two, "bi", 0.0))
-        c = compare(_draw(one, size, rng), _draw(two, size, rng), rng=rng)
+        c = compare(draw_counts(one, size, rng), draw_counts(two, size, rng), rng=rng)
         low, high = c.overlap_interval
         assert low <= c.overlap <= high
         hits += low <= truth + 1e-9 and truth - 1e-9 <= high
