@@ -1,6 +1,6 @@
 """Trees of classes when the test set changes: by similarity they stay, by raw counts they do not.
 
-The consonants are counted again as if some had been said far more often than others and some
+Six consonants are counted again as if some had been said far more often than others and some
 answers were favoured: rows and columns of the counts are multiplied by random factors, and as many
 samples are drawn from the result. Each tree is compared with the tree of the same kind before.
 """

@@ -10,7 +10,7 @@ from deconfuse.errors import InputError
 
 __all__ = ["ExampleName", "load_example"]
 
-ExampleName = Literal["consonants", "stops", "land-cover", "deforestation", "two-digit-numbers"]
+ExampleName = Literal["consonants", "land-cover", "deforestation", "two-digit-numbers"]
 
 
 def load_example(name: ExampleName) -> ConfusionMatrix:
@@ -18,14 +18,14 @@ def load_example(name: ExampleName) -> ConfusionMatrix:
 
     Parameters
     ----------
-    name : {"consonants", "stops", "land-cover", "deforestation", "two-digit-numbers"}
-        ``"consonants"``: sixteen English consonants as five women heard them in noise of 6 dB
-        above the speech (Miller and Nicely 1955, Table III, 4,000 answers). ``"stops"``: six of
-        them at 12 dB (Table XVIII, 2,000 answers). ``"land-cover"``: a map of four kinds of land
-        against reference data (Congalton 1991, Table 1, 434 points). ``"deforestation"``: a map of
-        forest change (Olofsson et al. 2014, Table 8, 640 points). ``"two-digit-numbers"``: the
-        numbers 00 to 99 written with two images of scikit-learn's digits, read by a model that was
-        trained on very uneven classes (20,000 answers, ``docs/gallery/two_digit_numbers.py``).
+    name : {"consonants", "land-cover", "deforestation", "two-digit-numbers"}
+        ``"consonants"``: six English consonants as women heard them in noise of 12 dB above the
+        speech (Miller and Nicely 1955, Table XVIII, 2,000 answers). ``"land-cover"``: a map of
+        four kinds of land against reference data (Congalton 1991, Table 1, 434 points).
+        ``"deforestation"``: a map of forest change (Olofsson et al. 2014, Table 8, 640 points).
+        ``"two-digit-numbers"``: the numbers 00 to 99 written with two images of scikit-learn's
+        digits, read by a model that was trained on very uneven classes (20,000 answers,
+        ``docs/gallery/two_digit_numbers.py``).
 
     Returns
     -------

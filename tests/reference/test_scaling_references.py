@@ -94,7 +94,7 @@ def test_the_census_table_of_bishop_fienberg_and_holland() -> None:
 
     Bishop, Fienberg and Holland 1975, *Discrete Multivariate Analysis*; table and margins as in the
     example "Iterative Proportional Fitting" of the SAS/IML User's Guide. Its adjusted table is
-    quoted from memory, not from the page. The method is that of Deming and Stephan 1940.
+    quoted from memory, not from the page.
     """
     table = [
         [1306, 83, 0], [619, 765, 3], [263, 1194, 9], [173, 1372, 28],
@@ -110,6 +110,41 @@ def test_the_census_table_of_bishop_fienberg_and_holland() -> None:
     for solver in ("auto", "newton", "ipf", "ras"):
         scaling = dc.scale(table, ages, status, solver=solver, tolerance=1e-6)
         np.testing.assert_allclose(scaling.matrix, published, atol=0.006)
+
+
+def test_the_sample_table_of_deming_and_stephan() -> None:
+    """Persons at school by state and age, New England, a sample of the census of 1930.
+
+    Deming and Stephan 1940, "On a least squares adjustment of a sampled frequency table when the
+    expected marginal totals are known". Quoted from memory, not from the page, with the printed
+    totals, which the cells add up to; the adjusted table was not at hand. What the paper proves of
+    its method stands instead: a table is left as it is by its own totals, and moved to others each
+    cell is multiplied by one factor of its row and one of its column.
+    """
+    sample = np.array(
+        [
+            [3623, 781, 557, 313], [1570, 395, 251, 155], [1553, 419, 264, 116],
+            [10538, 2455, 1706, 1160], [1681, 353, 171, 154], [3882, 857, 544, 339],
+        ]
+    )  # fmt: skip
+    states = np.array([5274, 2371, 2352, 15859, 2359, 5622])
+    ages = np.array([22847, 5260, 3493, 2237])
+    assert sample.sum(axis=1).tolist() == states.tolist()
+    assert sample.sum(axis=0).tolist() == ages.tolist()
+    assert sample.sum() == 33837
+    rng = np.random.default_rng(0)
+    expected = np.outer(states * rng.uniform(0.98, 1.02, 6), ages * rng.uniform(0.98, 1.02, 4))
+    expected *= 33837 / expected.sum()
+    other = expected.sum(axis=1), expected.sum(axis=0)
+    for solver in ("auto", "newton", "ipf", "ras"):
+        same = dc.scale(sample, states, ages, solver=solver)
+        np.testing.assert_allclose(same.matrix, sample, rtol=1e-12)
+        moved = np.asarray(dc.scale(sample, *other, solver=solver, tolerance=1e-10).matrix)
+        np.testing.assert_allclose(moved.sum(axis=1), other[0], rtol=1e-9)
+        np.testing.assert_allclose(moved.sum(axis=0), other[1], rtol=1e-9)
+        factors = np.log(moved / sample)
+        of_rows_and_columns = factors[:1] + factors[:, :1] - factors[0, 0]
+        np.testing.assert_allclose(factors, of_rows_and_columns, atol=1e-9)
 
 
 def test_steps_are_counted_as_in_algorithm_one() -> None:
