@@ -129,7 +129,8 @@ def test_tensors_are_accepted() -> None:
     half = torch.tensor(DATA.embeddings).to(torch.bfloat16)
     expected = run(half.float().numpy())
     np.testing.assert_array_equal(run(half).matrix, expected.matrix)
-    device = next((name for name in ("cuda", "mps") if getattr(torch, name).is_available()), "cpu")
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    device = next((name for name, is_there in has.items() if is_there), "cpu")
     moved = torch.tensor(DATA.embeddings, dtype=torch.float32).to(device)
     expected = run(DATA.embeddings.astype(np.float32))
     np.testing.assert_array_equal(run(moved).matrix, expected.matrix)

@@ -163,8 +163,9 @@ def random_state(config: RunConfig, purpose: str) -> np.random.Generator:
     Examples
     --------
     >>> config = RunConfig("mnist", seed=0, alpha=0.3)
-    >>> random_state(config, "order").integers(100) == random_state(config, "order").integers(100)
-    np.True_
+    >>> once, again = random_state(config, "order"), random_state(config, "order")
+    >>> once.integers(100, size=3).tolist() == again.integers(100, size=3).tolist()
+    True
     """
     level = "balanced" if config.alpha is None else repr(config.alpha)
     # Not of `sampling`: two readings of one level start from the same draw.
