@@ -170,11 +170,12 @@ function outline(g, x, y, size, color, width) {
 /**
  * The whole matrix small, with the seen part framed.
  * @param {CanvasRenderingContext2D} g @param {Scene} scene
- * @param {CanvasImageSource} image @param {number} side pixels
+ * @param {HTMLCanvasElement} image @param {number} side pixels
  */
 export function paintMinimap(g, scene, image, side) {
   const { view, frame, ink } = scene;
-  g.imageSmoothingEnabled = true;
+  // Blend only what shrinks: a few large cells keep their edges.
+  g.imageSmoothingEnabled = image.width > g.canvas.width;
   g.drawImage(image, 0, 0, side, side);
   const scale = side / frame.n;
   const extent = Math.max(5, view.span * scale);
