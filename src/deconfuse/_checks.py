@@ -24,6 +24,7 @@ __all__ = [
     "is_finite_number",
     "is_whole_number",
     "kind_of",
+    "refuse_masked",
     "show",
 ]
 
@@ -130,6 +131,24 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
     return names
 
 
+def refuse_masked(values: object, *, name: str) -> None:
+    """Refuse masked cells, alone or in a list of arrays: NumPy forgets a mask without a word."""
+    masked = _count_masked(values)
+    if masked:
+        raise InputError(
+            f"`{name}` must have no missing values, got {masked:,} masked.",
+            hint="fill them, as in `values.filled(0)`; a pair that never occurs has count 0.",
+        )
+
+
+def _count_masked(values: object) -> int:
+    if isinstance(values, np.ma.MaskedArray):
+        return int(np.ma.getmaskarray(values).sum())
+    if isinstance(values, (list, tuple)):
+        return sum(map(_count_masked, values))
+    return 0
+
+
 def as_count_matrix(counts: object, *, name: str = "counts") -> CountMatrix:
     """Return counts as a new square int64 or float64 array, or a canonical csr_array."""
     if sp.issparse(counts):
@@ -156,6 +175,7 @@ def as_count_matrix(counts: object, *, name: str = "counts") -> CountMatrix:
 
 
 def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
+    refuse_masked(values, name=name)
     try:
         array = np.array(values)
     except ValueError as error:

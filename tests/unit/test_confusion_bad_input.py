@@ -77,6 +77,15 @@ def test_missing_and_infinite_counts(wrap: Any) -> None:
     )
 
 
+def test_masked_counts() -> None:
+    counts = np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]])
+    message, hint = "`counts` must have no missing values, got 1 masked", r"filled\(0\).* count 0"
+    refused(message, hint, lambda: make(counts))
+    refused(message, hint, lambda: make(list(counts)))
+    refused("`variances` .* got 1 masked", hint, lambda: make(np.ones((2, 2)), variances=counts))
+    assert make(np.ma.masked_array([[1, 2], [3, 4]])).total == 10
+
+
 def test_counts_of_objects() -> None:
     refused("got 2 None or NaN", "count 0", lambda: make([[1, None], [None, 2]]))
     refused(
