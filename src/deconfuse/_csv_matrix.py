@@ -25,6 +25,7 @@ from deconfuse._named_counts import (
     TOTALS_HINT,
     is_total,
     refuse_totals,
+    refuse_transposed,
     scattered,
 )
 from deconfuse.confusion import ConfusionMatrix
@@ -36,6 +37,8 @@ _VARIANCES = "variance"
 _CORNER_PATTERN = re.compile(
     r"(?:(variance) )?true \\ predicted(?: \[(int|str|bool|date)(; weighted)?\])?"
 )
+# As a normalized matrix is written: what it is and which way it sums.
+_SHARES_PATTERN = re.compile(r"true \\ predicted \((.*)\)", re.DOTALL)
 _PAIRS_PATTERN = re.compile(r"true \[(int|str|bool|date); (\d+) pairs\]")
 
 
@@ -105,6 +108,12 @@ def from_csv(data: bytes) -> ConfusionMatrix:
         rows.pop()
     if not rows or not rows[0]:
         raise InputError("It must have a first row of class names, got nothing.")
+    shares = _SHARES_PATTERN.fullmatch(rows[0][0])
+    if shares is not None:
+        raise InputError(
+            f"It must hold counts, got what was made from them ({shares.group(1)}).",
+            hint="give the counts or the predictions that it was made from.",
+        )
     pairs = _PAIRS_PATTERN.fullmatch(rows[0][0])
     table = _CORNER_PATTERN.fullmatch(rows[0][0])
     is_ours = pairs is not None or (table is not None and table.group(2) is not None)
@@ -136,6 +145,7 @@ def _from_table(rows: list[list[str]], *, is_weighted: bool) -> ConfusionMatrix:
 def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[Label, ...]]:
     """Return the cells and names of a table, its rows in the order of its columns."""
     corner, *columns = rows[0]
+    refuse_transposed(corner)
     match = _CORNER_PATTERN.fullmatch(corner)
     kind = match.group(2) if match else None
     if (match.group(1) if match else None) != expected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +14,15 @@ from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, 
 from deconfuse._tally import assemble
 from deconfuse.errors import InputError
 
-__all__ = ["CORNER", "TOTALS_HINT", "is_total", "named_counts", "refuse_totals", "scattered"]
+__all__ = [
+    "CORNER",
+    "TOTALS_HINT",
+    "is_total",
+    "named_counts",
+    "refuse_totals",
+    "refuse_transposed",
+    "scattered",
+]
 
 # What stands where the names of rows and columns meet in a table with names.
 CORNER = "true \\ predicted"
@@ -22,6 +31,12 @@ TOTALS_HINT = "leave out the totals; pandas.crosstab adds them with margins=True
 # How people and pandas call a row or column of sums, in lower case.
 _TOTALS = frozenset(
     "all total totals sum sums subtotal subtotals margin margins Σ ∑ grand_total".lower().split()
+)
+# Words that say what an axis holds.
+_AXIS_WORDS = re.compile(
+    r"(?<![a-z])(?:(y_?true|true|(?:ground[ _]?)?truth|actuals?|reference|target)"
+    r"|y_?pred|y_?hat|pred(?:s|ict(?:ed|ions?)?)?)(?![a-z])",
+    re.IGNORECASE,
 )
 
 
@@ -83,6 +98,36 @@ def refuse_totals(counts: CountMatrix, names: tuple[Label, ...]) -> None:
     )
 
 
+def refuse_transposed(rows: object, columns: object = None) -> None:
+    r"""Raise if the names of the axes say that predicted classes are on rows.
+
+    What stands in the corner of a table names its rows, or both, as in ``predicted \ true``.
+
+    Examples
+    --------
+    >>> refuse_transposed("y_true", "y_pred")
+    >>> refuse_transposed("true \\ predicted")
+    """
+    on_rows, on_columns = _axis_kinds(rows), _axis_kinds(columns)
+    first, second = on_rows[:1], on_columns[:1] or on_rows[1:2]
+    if first != ["predicted"] and second != ["true"]:
+        return
+    if first == second or first == ["true"] or second == ["predicted"]:
+        return
+    named = ((axis, name) for axis, name in (("rows", rows), ("columns", columns)) if name)
+    raise InputError(
+        "Rows must be true classes and columns predicted ones, got"
+        f" {' and '.join(f'{name!r} as the name of {axis}' for axis, name in named)}.",
+        hint="transpose the table (`.T` in pandas); if only the names are wrong, rename the axes.",
+    )
+
+
+def _axis_kinds(name: object) -> list[str]:
+    """Return what the name of an axis speaks of, in its order."""
+    found = _AXIS_WORDS.finditer(name) if isinstance(name, str) else ()
+    return list(dict.fromkeys("true" if match.group(1) else "predicted" for match in found))
+
+
 def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
     """Return the matrix of some cells, after a check that they lie in it."""
     try:
@@ -112,11 +157,14 @@ def _frame_parts(
 ) -> tuple[npt.NDArray[Any] | sp.coo_array, list[object], list[object]]:
     """Return the cells of a data frame, the names of its rows and of its columns."""
     columns = list(getattr(frame, "column_names", frame.columns))
-    rows = list(frame.index) if hasattr(frame, "index") else None
+    index = getattr(frame, "index", None)
+    rows = None if index is None else list(index)
     if len(columns) == len(frame) + 1 or (columns and columns[0] == CORNER):
         # A table whose first column holds the row names, as a file with names is read.
+        refuse_transposed(columns[0])
         first = _column(frame, columns[0])
         return _cells(frame, columns[1:]), first, columns[1:]
+    refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
     return _cells(frame, columns), columns if rows is None else rows, columns
 
 

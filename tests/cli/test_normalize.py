@@ -27,15 +27,20 @@ def test_the_table_names_its_axes_and_sums(run, predictions):
 
 
 @pytest.mark.parametrize("method", ["bi", "row", "col", "all", "true", "pred"])
-def test_csv_holds_all_digits_and_reads_back(run, predictions, method, tmp_path):
+def test_csv_holds_all_digits_and_is_no_matrix_of_counts(run, predictions, method, tmp_path):
     ran = run("normalize", predictions, "--method", method, "--format", "csv")
     n = dc.ConfusionMatrix.from_file(predictions).normalize(method)
     rows = list(csv.reader(io.StringIO(ran.out)))
-    assert rows[0] == ["true \\ predicted [str]", "bus", "cat", "dog"]
+    assert rows[0][0].startswith(f"true \\ predicted ({n.method}: ")
+    assert rows[0][1:] == ["bus", "cat", "dog"]
     np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], float), n.matrix)
     saved = tmp_path / "again.csv"
     saved.write_text(ran.out)
-    np.testing.assert_array_equal(dc.ConfusionMatrix.from_file(saved).counts, n.matrix)
+    for command in ("normalize", "diagnose"):
+        refused = run(command, saved)
+        assert refused.code == 2
+        assert "It must hold counts, got what was made from them" in refused.err
+        assert "hint: give the counts or the predictions" in refused.err
 
 
 def test_json_is_complete(run, predictions):

@@ -96,7 +96,7 @@ def test_a_reader_that_leaves_is_no_error_to_tell(tmp_path):
         ["sh", "-c", f"{command} normalize m.csv -m all -f csv | head -c 20"],
         capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
-    assert ended.stdout == '"true \\ predicted [i'
+    assert ended.stdout == '"true \\ predicted (a'
     assert ended.stderr == f"m.csv: {cm.total:,} samples of 900 classes\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import json
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
-from deconfuse.reporting.tables import write_table
+from deconfuse.reporting.tables import SUMS, write_table
 
 LABELS = {
     "str": ["cat", 'do"g, big'],
@@ -20,13 +21,22 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", LABELS)
-def test_csv_reads_back_with_names_types_and_all_digits(kind, tmp_path):
+@pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
+def test_csv_has_names_and_all_digits_and_is_not_taken_for_counts(kind, method, tmp_path):
     cm = dc.ConfusionMatrix.from_counts([[7, 3], [1, 5]], LABELS[kind])
-    n = cm.normalize("bi")
-    (tmp_path / "m.csv").write_text(write_table(n, "csv"))
-    back = dc.ConfusionMatrix.load(tmp_path / "m.csv")
-    assert back.labels == cm.labels
-    np.testing.assert_array_equal(back.counts, n.matrix)
+    n = cm.normalize(method)
+    path = tmp_path / "m.csv"
+    path.write_text(write_table(n, "csv"))
+    head, *rows = csv.reader(path.open(newline=""))
+    assert head == [f"true \\ predicted ({method}: {SUMS[method]})", *map(str, cm.labels)]
+    assert [row[0] for row in rows] == head[1:]
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), n.matrix)
+    for read in (dc.ConfusionMatrix.load, dc.ConfusionMatrix.from_file):
+        with pytest.raises(
+            dc.InputError, match=f"must hold counts, got .* \\({method}: "
+        ) as caught:
+            read(path)
+        assert "give the counts or the predictions" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", LABELS)

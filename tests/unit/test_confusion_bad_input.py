@@ -169,6 +169,30 @@ def test_frames_whose_axes_differ() -> None:
     )
 
 
+def test_frames_with_predictions_on_rows() -> None:
+    require("pandas")
+    import pandas as pd
+
+    true, pred = pd.Series(["a"] * 6 + ["b"] * 4), pd.Series(["a"] * 5 + ["b"] * 5)
+    table = pd.crosstab(pred.rename("predicted"), true.rename("true"))
+    for frame, given in (
+        (table, "got 'predicted' as the name of rows and 'true' as the name of columns"),
+        (table.rename_axis(columns=None), "got 'predicted' as the name of rows"),
+        (table.rename_axis(index=None), "got 'true' as the name of columns"),
+        (table.rename_axis(index="y_pred", columns="y"), "got 'y_pred' as the name of rows"),
+        (table.rename_axis(columns=None).reset_index(), "got 'predicted' as the name of rows"),
+    ):
+        refused(
+            f"Rows must be true classes and columns predicted ones, {given}",
+            "transpose",
+            lambda frame=frame: make(frame),
+        )
+    for frame in (table.T, table.T.rename_axis(columns=None), table.T.rename_axis(index=None)):
+        assert make(frame).label_counts.tolist() == [6, 4]
+    unnamed = table.rename_axis(index=None, columns=None)
+    assert make(unnamed).label_counts.tolist() == [5, 5]
+
+
 def test_frames_with_missing_counts() -> None:
     require("pandas")
     import pandas as pd

@@ -124,7 +124,9 @@ def test_csv_opens_as_a_table_with_named_axes(tmp_path: Path) -> None:
     assert ConfusionMatrix.from_counts(frame) == cm
 
 
-@pytest.mark.parametrize("corner", ["", "true", "anything", "true \\ predicted"])
+@pytest.mark.parametrize(
+    "corner", ["", "true", "anything", "true \\ predicted", "Actual / Predicted", "map", "hats"]
+)
 def test_csv_tables_of_other_tools_are_read(tmp_path: Path, corner: str) -> None:
     path = tmp_path / "m.csv"
     # Rows in another order than columns, byte order mark, a trailing empty line.
@@ -135,6 +137,22 @@ def test_csv_tables_of_other_tools_are_read(tmp_path: Path, corner: str) -> None
     assert ConfusionMatrix.load(path).labels == (0, 1)
     path.write_text(f"{corner},00,01\n00,5,1\n01,0,4\n")
     assert ConfusionMatrix.load(path).labels == ("00", "01")
+
+
+@pytest.mark.parametrize(
+    "corner", ["predicted", "y_pred", "Prediction", "predicted \\ true", "Pred vs actual", "y_hat"]
+)
+def test_csv_with_predictions_on_rows_is_refused(tmp_path: Path, corner: str) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(f"{corner},cat,dog\ncat,5,1\ndog,0,4\n")
+    refused(path, "Rows must be true classes", repr(corner), "Hint: transpose the table")
+
+
+@pytest.mark.parametrize("corner", ["(row: each row sums to 1)", "(change: of ratios)"])
+def test_csv_of_no_counts_is_refused(tmp_path: Path, corner: str) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(f"true \\ predicted {corner},cat,dog\ncat,0.75,0.25\ndog,0,1\n")
+    refused(path, f"It must hold counts, got what was made from them {corner}", "give the counts")
 
 
 def refused(path: Path, *messages: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deconfuse._checks import Label, kind_of
+from deconfuse._checks import Label
 from deconfuse._named_counts import CORNER
 from deconfuse._text import escape_latex, escape_markdown
 from deconfuse.errors import InputError
@@ -51,8 +51,8 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     ----------
     n : Normalized
     format : {"csv", "json", "markdown", "latex"}
-        CSV has the class names in its first row and column, and all digits; JSON the matrix, its
-        diagonals, counts and status; Markdown and LaTeX are tables of three decimals, for at most
+        CSV has the class names in its first row and column, what it is in the corner, and all
+        digits; JSON the matrix, its diagonals, counts and status; Markdown and LaTeX are tables of three decimals, for at most
         200 classes.
 
     Returns
@@ -65,7 +65,7 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     >>> import deconfuse as dc
     >>> n = dc.ConfusionMatrix.from_counts([[3, 1], [0, 4]], ["cat", "dog"]).normalize("row")
     >>> print(write_table(n, "csv"), end="")
-    "true \ predicted [str]","cat","dog"
+    "true \ predicted (row: each row sums to 1)","cat","dog"
     "cat",0.75,0.25
     "dog",0.0,1.0
     """
@@ -76,7 +76,8 @@ def _csv(n: Normalized) -> str:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     names = [name if isinstance(name, str) or type(name) is int else str(name) for name in n.labels]
-    writer.writerow([f"{CORNER} [{kind_of(n.labels[0])}]", *names])
+    # The corner of counts would let it be read back as such.
+    writer.writerow([f"{CORNER} ({n.method}: {SUMS[n.method]})", *names])
     for name, row in zip(names, _rows(n), strict=True):
         writer.writerow([name, *row.tolist()])
     return stream.getvalue()
