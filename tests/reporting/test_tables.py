@@ -27,7 +27,7 @@ def test_csv_has_names_and_all_digits_and_is_not_taken_for_counts(kind, method, 
     n = cm.normalize(method)
     path = tmp_path / "m.csv"
     path.write_text(write_table(n, "csv"))
-    head, *rows = csv.reader(path.open(newline=""))
+    head, *rows = csv.reader(path.read_text().splitlines())
     assert head == [f"true \\ predicted ({method}: {SUMS[method]})", *map(str, cm.labels)]
     assert [row[0] for row in rows] == head[1:]
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), n.matrix)

@@ -52,8 +52,8 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     n : Normalized
     format : {"csv", "json", "markdown", "latex"}
         CSV has the class names in its first row and column, what it is in the corner, and all
-        digits; JSON the matrix, its diagonals, counts and status; Markdown and LaTeX are tables of three decimals, for at most
-        200 classes.
+        digits; JSON the matrix, its diagonals, counts and status; Markdown and LaTeX are tables of
+        three decimals, for at most 200 classes.
 
     Returns
     -------
