@@ -28,7 +28,7 @@ ROWS = [
     ["storage", "examples"],
     ["scaling"],
     ["normalized", "normalization", "agreement"],
-    ["_scores", "statistics", "geometry", "_offset_search", "rebalance"],
+    ["_score_names", "_scores", "statistics", "geometry", "_offset_search", "rebalance"],
     ["reporting"],
     ["adapters"],
     ["demo"],

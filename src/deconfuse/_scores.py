@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from deconfuse._checks import as_label, class_names, show
+from deconfuse._score_names import classes_by_name, plain, refuse_other_order
 from deconfuse.errors import InputError
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "check_informative",
     "kind_of_scores",
     "log_scores",
-    "plain",
 ]
 
 ScoreKind = Literal["auto", "logits", "probabilities"]
@@ -36,23 +36,32 @@ _SUM_TOLERANCE = 5e-3
 
 def kind_of_scores(table: FloatArray, kind: ScoreKind) -> ScoreKind:
     """Return what the scores are, looking at them where ``kind`` says so."""
-    in_range = bool(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all())
-    if kind == "probabilities" and not in_range:
-        raise InputError(
-            f"Probabilities must lie between 0 and 1, got {table.min():.6g} to {table.max():.6g}.",
-            hint='pass `kind="logits"` if these are logits or decision values.',
-        )
+    if kind == "probabilities":
+        _check_probabilities(table, 'pass `kind="logits"` if these are logits or decision values.')
     if kind != "auto":
         return kind
     sums = table.sum(axis=1)
-    is_distribution = in_range and bool((np.abs(sums - 1) <= _SUM_TOLERANCE).all())
+    is_distribution = _is_in_range(table) and bool((np.abs(sums - 1) <= _SUM_TOLERANCE).all())
     return "probabilities" if is_distribution else "logits"
+
+
+def _check_probabilities(table: FloatArray, hint: str) -> None:
+    if not _is_in_range(table):
+        raise InputError(
+            f"Probabilities must lie between 0 and 1, got {table.min():.6g} to {table.max():.6g}.",
+            hint=hint,
+        )
+
+
+def _is_in_range(table: FloatArray) -> bool:
+    return bool(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all())
 
 
 def log_scores(table: FloatArray, kind: ScoreKind) -> FloatArray:
     """Return what offsets are added to."""
     if kind == "logits":
         return table
+    _check_probabilities(table, "`fit` was given probabilities; give probabilities here too.")
     logs: FloatArray = np.log(np.maximum(table, _LEAST_PROBABILITY))
     return logs
 
@@ -92,9 +101,16 @@ def as_scores(scores: ArrayLike) -> FloatArray:
 
 
 def as_codes(
-    y: ArrayLike, shape: tuple[int, ...], classes: Sequence[Any] | None
+    y: ArrayLike,
+    shape: tuple[int, ...],
+    classes: Sequence[Any] | None,
+    names: Sequence[Any] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the class of every column, and the column of every label."""
+    """Return the class of every column, and the column of every label.
+
+    ``names`` are those of the columns of a frame: where they are the classes, they say which column
+    is which.
+    """
     if y is None:
         raise InputError("`y` must be given: requires y to be passed, but the target y is None.")
     # numpy would turn a list of mixed types into strings, quietly.
@@ -116,7 +132,7 @@ def as_codes(
         if not (labels == np.rint(labels)).all():
             raise InputError("`y` must be classes, got fractions. Unknown label type: continuous.")
     seen = np.unique(labels)
-    columns = _column_classes(seen, shape[1], classes)
+    columns = _column_classes(seen, shape[1], classes, names)
     unknown = ~np.isin(seen, columns)
     if unknown.any():
         raise InputError(
@@ -128,17 +144,25 @@ def as_codes(
 
 
 def _column_classes(
-    seen: NDArray[Any], n_columns: int, classes: Sequence[Any] | None
+    seen: NDArray[Any],
+    n_columns: int,
+    classes: Sequence[Any] | None,
+    names: Sequence[Any] | None,
 ) -> NDArray[Any]:
     if classes is not None:
-        named = np.asarray(class_names(classes, name="classes"))
-        if len(named) != n_columns:
+        chosen = np.asarray(class_names(classes, name="classes"))
+        if len(chosen) != n_columns:
             raise InputError(
                 f"`scores` must have one column a class, got {n_columns} columns for"
-                f" {len(named)} classes."
+                f" {len(chosen)} classes."
             )
+        refuse_other_order(chosen, names, "`classes`")
+        return chosen
+    named = None if names is None else classes_by_name(seen, names)
+    if named is not None:
         return named
     if len(seen) == n_columns:
+        refuse_other_order(seen, names, "sorted, the classes of `y`")
         return seen
     if len(seen) < n_columns and seen.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_columns:
         return np.arange(n_columns)
@@ -195,11 +219,6 @@ def check_informative(table: FloatArray, codes: NDArray[np.intp]) -> None:
             hint="pass probabilities or logits, not predictions: an offset would move all of a"
             " class or nothing.",
         )
-
-
-def plain(values: Any) -> list[Any]:
-    """Return class names as Python scalars."""
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:

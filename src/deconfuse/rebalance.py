@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deconfuse._checks import Label, is_finite_number, is_whole_number, show
 from deconfuse._offset_search import OffsetSearch, temperature_of, trust_in_errors
+from deconfuse._score_names import check_same_names, column_names, plain
 from deconfuse._scores import (
     FloatArray,
     ScoreKind,
@@ -27,7 +28,6 @@ from deconfuse._scores import (
     check_informative,
     kind_of_scores,
     log_scores,
-    plain,
 )
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError
@@ -47,8 +47,9 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What the scores are. Probabilities are turned into logs. ``"auto"`` takes scores between 0
         and 1 whose rows sum to one for probabilities, all others for logits.
     classes : sequence, optional
-        The class of each column. By default the sorted classes of ``y``; where these are
-        fewer than the columns and whole numbers, ``0, 1, 2, ...``.
+        The class of each column. By default the names of the columns, where scores come as a
+        frame whose columns are named by the classes; else the sorted classes of ``y``; where these
+        are fewer than the columns and whole numbers, ``0, 1, 2, ...``.
     shrinkage : float
         How many imaginary errors speak for "no offset" in each class. Zero trusts the validation
         set fully; a class with few errors in it moves little.
@@ -77,6 +78,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Balanced accuracy on the validation set, with the offsets and without.
     n_features_in_ : int
         Number of columns of the scores.
+    feature_names_in_ : ndarray of shape (n_classes,)
+        Names of the columns, where the scores came as a frame with names.
 
     Notes
     -----
@@ -152,8 +155,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            When the scores have the wrong shape, are not finite, all equal or one-hot, or when
-            there are too few samples or classes.
+            When the scores have the wrong shape, are not finite, all equal or one-hot, when there
+            are too few samples or classes, or when the names of columns do not fit the classes.
 
         Warns
         -----
@@ -162,10 +165,11 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         table = as_scores(scores)
-        self.classes_, codes = as_codes(y, table.shape, self.classes)
+        names = column_names(scores)
+        self.classes_, codes = as_codes(y, table.shape, self.classes, names)
         weights = as_weights(sample_weight, len(codes))
         check_informative(table, codes)
-        self.n_features_in_ = table.shape[1]
+        self._remember_columns(table.shape[1], names)
         self.kind_ = kind_of_scores(table, self.kind)
         seen = np.bincount(codes, weights, minlength=table.shape[1]) > 0
         if not seen.all():
@@ -215,6 +219,7 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _shifted(self, scores: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         table = as_scores(scores)
+        check_same_names(column_names(scores), self._names, type(self).__name__)
         if table.shape[1] != self.n_features_in_:
             # scikit-learn's own words, which its checks and its users look for.
             raise InputError(
@@ -223,6 +228,14 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         shifted: FloatArray = log_scores(table, self.kind_) + self.offsets_
         return shifted
+
+    def _remember_columns(self, n_columns: int, names: list[Any] | None) -> None:
+        self.n_features_in_ = n_columns
+        self._names = names
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _check_parameters(self) -> None:
         if self.kind not in get_args(ScoreKind):
@@ -253,7 +266,7 @@ def class_weights(
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Of a validation set.
     epsilon : float, optional
-        Added to every cell; by default ``1 / n_classes``.
+        Added to every cell; by default one over the number of classes that have samples.
     shrinkage : float
         How many imaginary errors speak for equal weights in each class.
 
@@ -261,6 +274,11 @@ def class_weights(
     -------
     dict of class to float
         With mean one.
+
+    Warns
+    -----
+    DeconfuseWarning
+        When a class has no true sample: only the others are balanced, and it has a neutral weight.
 
     Notes
     -----
@@ -278,14 +296,41 @@ def class_weights(
     _check_shrinkage(shrinkage)
     if not isinstance(cm, ConfusionMatrix):
         cm = ConfusionMatrix.from_counts(cm)
-    normalized = cm.normalize("bi", epsilon=epsilon)
-    log_right = np.log(normalized.right)
+    seen = np.asarray(cm.label_counts) > 0
+    if not seen.any():
+        raise InputError(
+            "Class weights need samples, but all counts are zero.",
+            hint="count some predictions first.",
+        )
+    log_weights = np.zeros(cm.n_classes)
+    if not seen.all():
+        absent = [label for label, known in zip(cm.labels, seen, strict=True) if not known]
+        warnings.warn(
+            f"No sample of {show(absent)}: nothing says how these classes are biased, so they weigh"
+            " as the middle one of the others.",
+            DeconfuseWarning,
+            stacklevel=2,
+        )
+    log_weights[seen] = _log_weights(_among(cm, seen), epsilon, shrinkage)
+    return dict(zip(cm.labels, _mean_one(log_weights).tolist(), strict=True))
+
+
+def _among(cm: ConfusionMatrix, seen: NDArray[np.bool_]) -> ConfusionMatrix:
+    """Return the part of a matrix that only knows some classes."""
+    if seen.all():
+        return cm
+    labels = tuple(label for label, known in zip(cm.labels, seen, strict=True) if known)
+    return ConfusionMatrix(cm.counts[seen][:, seen], labels, cm.variances[seen][:, seen])
+
+
+def _log_weights(cm: ConfusionMatrix, epsilon: float | None, shrinkage: float) -> FloatArray:
+    """Return logs of weights; their mean is zero before shrinkage."""
+    log_right = np.log(cm.normalize("bi", epsilon=epsilon).right)
     hits = cm.counts.diagonal()
     # What one effective sample weighs: a weighted matrix knows fewer samples than its total says.
     unit = cm.variances.sum() / max(cm.counts.sum(), np.finfo(float).tiny)
     errors = (cm.label_counts + cm.prediction_counts - 2.0 * hits) / max(unit, 1e-300)
-    log_weights = trust_in_errors(errors, shrinkage) * (log_right - log_right.mean())
-    return dict(zip(cm.labels, _mean_one(log_weights).tolist(), strict=True))
+    return np.asarray(trust_in_errors(errors, shrinkage) * (log_right - log_right.mean()))
 
 
 def _check_shrinkage(shrinkage: float) -> None:

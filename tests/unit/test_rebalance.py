@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from deconfuse import ConfusionMatrix, Rebalancer, class_weights
 from deconfuse.errors import DeconfuseWarning, InputError
+from tests.support import require
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -188,6 +189,67 @@ def test_class_names_of_any_type_come_back() -> None:
     )
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_columns_named_by_classes_say_which_is_which(library: str, numbers: bool) -> None:
+    require(library)
+    scores, codes = _biased(np.random.default_rng(4), 300, np.array([1.0, 0.0, -1.0]))
+    # Numbers are text in the names of columns, as a file has them.
+    names = np.array([12, 3, 7]) if numbers else np.array(["c", "a", "b"])
+    frame = _frame(library, {str(name): scores[:, k] for k, name in enumerate(names)})
+    rebalancer = Rebalancer().fit(frame, names[codes])
+    expected = Rebalancer(classes=names.tolist()).fit(scores, names[codes])
+    assert rebalancer.classes_.tolist() == names.tolist()
+    assert rebalancer.feature_names_in_.tolist() == [str(name) for name in names]
+    np.testing.assert_array_equal(rebalancer.offsets_, expected.offsets_)
+    np.testing.assert_array_equal(rebalancer.predict(frame), expected.predict(scores))
+    assert (rebalancer.predict(frame) == names[codes]).mean() > 0.7
+
+
+def _frame(library: str, columns: dict[str, Floats]):
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        return pa.table(columns)
+    if library == "polars":
+        import polars as pl
+
+        return pl.DataFrame(columns)
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def test_names_of_columns_that_are_no_classes_say_nothing() -> None:
+    require("pandas")
+    import pandas as pd
+
+    scores, codes = _biased(np.random.default_rng(4), 100, np.array([1.0, 0.0, -1.0]))
+    names = np.array(["no", "perhaps", "yes"])
+    plain = Rebalancer().fit(scores, names[codes])
+    for columns in (["x", "y", "z"], ["p_no", "p_perhaps", "p_yes"], [0, 1, 2], [7, 8, 9]):
+        rebalancer = Rebalancer().fit(pd.DataFrame(scores, columns=columns), names[codes])
+        np.testing.assert_array_equal(rebalancer.offsets_, plain.offsets_)
+    assert not hasattr(rebalancer, "feature_names_in_")
+    numbered = pd.DataFrame(scores[:, [2, 0, 1]])
+    chosen = Rebalancer(classes=[2, 0, 1]).fit(numbered, codes)
+    np.testing.assert_allclose(chosen.offsets_, plain.offsets_[[2, 0, 1]])
+
+
+def test_a_named_column_without_samples_is_a_class() -> None:
+    require("pandas")
+    import pandas as pd
+
+    scores, codes = _biased(np.random.default_rng(2), 300, np.array([1.0, 0.0, -1.0, 0.0]))
+    kept = codes != 1
+    for names in (["d", "often unseen", "b", "a"], [4, 1, 3, 2]):
+        frame = pd.DataFrame(scores[kept], columns=names)
+        with pytest.warns(DeconfuseWarning, match=f"No validation sample of {names[1]!r}"):
+            rebalancer = Rebalancer().fit(frame, np.array(names)[codes[kept]])
+        assert rebalancer.classes_.tolist() == names
+        assert rebalancer.offsets_[1] == 0.0
+
+
 def test_weights_that_double_a_class_change_nothing_but_certainty() -> None:
     scores, y = _biased(np.random.default_rng(6), 3000, np.array([1.0, 0.0, -1.0]))
     weights = np.where(y == 0, 3.0, 1.0)
@@ -240,6 +302,37 @@ def test_class_weights_of_weighted_counts_trust_fewer_samples() -> None:
     sure = class_weights(ConfusionMatrix.from_counts(counts))
     unsure = class_weights(ConfusionMatrix.from_counts(counts, variances=25 * counts))
     assert 1 > unsure[0] > sure[0]
+
+
+def test_class_weights_of_a_class_without_samples_are_neutral() -> None:
+    counts = np.array([[500, 100, 100], [50, 500, 100], [0, 0, 0]])
+    with pytest.warns(DeconfuseWarning, match="No sample of 2: nothing says how these classes"):
+        weights = class_weights(counts)
+    seen = class_weights(counts[:2, :2])
+    assert weights[0] / weights[1] == pytest.approx(seen[0] / seen[1])
+    # Neutral: the geometric mean of the others, so between them.
+    assert weights[2] ** 2 == pytest.approx(weights[0] * weights[1], rel=0.01)
+    assert np.mean(list(weights.values())) == pytest.approx(1.0)
+    with pytest.warns(DeconfuseWarning, match="No sample of 1, 2"):
+        assert class_weights([[5, 1, 0], [0, 0, 0], [0, 0, 0]]) == {0: 1.0, 1: 1.0, 2: 1.0}
+
+
+def test_class_weights_of_many_classes_some_without_samples() -> None:
+    rng = np.random.default_rng(0)
+    true, predicted = rng.integers(0, 2500, (2, 20_000))
+    cm = ConfusionMatrix.from_predictions(
+        true, np.where(rng.random(20_000) < 0.9, true, predicted), labels=range(3000)
+    )
+    assert cm.is_sparse
+    with pytest.warns(DeconfuseWarning, match="No sample of"):
+        weights = np.array(list(class_weights(cm).values()))
+    assert weights.mean() == pytest.approx(1.0)
+    assert np.ptp(weights[2500:]) == 0
+
+
+def test_class_weights_need_samples() -> None:
+    with pytest.raises(InputError, match="Class weights need samples, but all counts are zero"):
+        class_weights(np.zeros((2, 2), dtype=int))
 
 
 SCORES, LABELS = _biased(np.random.default_rng(9), 30, np.zeros(3))
@@ -311,6 +404,71 @@ def test_bad_parameters(parameters, message: str) -> None:
 def test_bad_weights(weights, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Rebalancer().fit(SCORES, LABELS, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "message"),
+    [
+        (["a", "b", "d"], None, "must name every class of `y` once, got none named 'c'"),
+        (["a", "b", "b"], None, "got none named 'c': the columns are 'a', 'b', 'b'"),
+        (["p_c", "p_a", "p_b"], None, "got 'p_c', 'p_a', 'p_b' where sorted, the classes of `y`"),
+        (["c", "a", "b"], ["a", "b", "c"], "in the order of the classes, got 'c', 'a', 'b' where"),
+        (["y=b", "y=a", "y=c"], ["a", "b", "c"], "`classes` are 'a', 'b', 'c'"),
+    ],
+)
+def test_names_of_columns_that_do_not_fit(columns, classes, message: str) -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame, y = pd.DataFrame(SCORES, columns=columns), np.array(["a", "b", "c"])[LABELS]
+    with pytest.raises(InputError, match=message) as caught:
+        Rebalancer(classes=classes).fit(frame, y)
+    assert "Rebalancer(classes=[...])" in str(caught.value)
+
+
+def test_names_of_columns_that_are_twice_or_of_two_types() -> None:
+    require("pandas")
+    import pandas as pd
+
+    four = np.c_[SCORES, SCORES[:, 0]]
+    with pytest.raises(InputError, match=r"every class of `y` once, got one name twice"):
+        Rebalancer().fit(pd.DataFrame(four, columns=["0", "1", "2", "0"]), LABELS)
+    with pytest.raises(InputError, match="classes of one type, got 'other' beside 0, 1, 2"):
+        Rebalancer().fit(pd.DataFrame(four, columns=["0", "1", "2", "other"]), LABELS)
+
+
+def test_columns_when_predicting_must_be_those_of_fit() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame, y = pd.DataFrame(SCORES, columns=list("abc")), np.array(list("abc"))[LABELS]
+    rebalancer = Rebalancer().fit(frame, y)
+    for other in (frame[["b", "c", "a"]], frame.rename(columns={"a": "x"}), frame[["a", "b"]]):
+        with pytest.raises(InputError, match="The feature names should match those") as caught:
+            rebalancer.predict(other)
+        assert "in the same order: 'a', 'b', 'c', got" in str(caught.value)
+        assert "Hint: bring the columns in that order" in str(caught.value)
+    with pytest.warns(
+        DeconfuseWarning, match="X does not have valid feature names, but Rebalancer"
+    ):
+        assert rebalancer.predict(SCORES).tolist() == rebalancer.predict(frame).tolist()
+    rebalancer.fit(SCORES, y)
+    assert not hasattr(rebalancer, "feature_names_in_")
+    with pytest.warns(
+        DeconfuseWarning, match="X has feature names, but Rebalancer was fitted with"
+    ):
+        rebalancer.predict_proba(frame)
+
+
+@pytest.mark.parametrize("kind", ["auto", "probabilities"])
+def test_scores_of_another_kind_when_predicting(kind) -> None:
+    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
+    rebalancer = Rebalancer(kind=kind).fit(shares, LABELS)
+    assert rebalancer.kind_ == "probabilities"
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(InputError, match=r"must lie between 0 and 1, got -.* to -") as caught:
+            getattr(rebalancer, method)(np.log(shares))
+        assert "`fit` was given probabilities" in str(caught.value)
 
 
 def test_bad_scores_when_predicting() -> None:
