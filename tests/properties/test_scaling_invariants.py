@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 
 import deconfuse as dc
@@ -48,6 +49,42 @@ def test_solvers_agree(matrix: Array) -> None:
 def test_auto_converges_on_every_positive_matrix(matrix: Array) -> None:
     s = dc.scale(matrix)
     assert s.residual <= 1e-10
+
+
+@given(matrix=positive_matrices(square=False, decades=6.0), data=st.data())
+def test_auto_meets_margins_of_nine_decades(matrix: Array, data: st.DataObject) -> None:
+    rows = data.draw(diagonals(matrix.shape[0], decades=4.5))
+    columns = data.draw(diagonals(matrix.shape[1], decades=4.5))
+    rows, columns = rows / rows.sum(), columns / columns.sum()
+    for given_as in (np.asarray, sparse.csr_array):
+        s = dc.scale(given_as(matrix), rows, columns)
+        assert s.residual <= 1e-10
+
+
+@given(parts=st.lists(positive_matrices(decades=2.0, largest=4), min_size=2, max_size=3))
+def test_blocks_that_share_no_column_are_scaled_apart(parts: list[Array]) -> None:
+    size = sum(map(len, parts))
+    order = np.random.default_rng(size).permutation(size)
+    blocks = sparse.block_diag(parts, format="csr").toarray()[:, order]
+    apart = sparse.block_diag([dc.scale(part).matrix for part in parts]).toarray()[:, order]
+    for matrix in (blocks, sparse.csr_array(blocks)):
+        s = dc.scale(matrix)
+        assert s.status is ScalingStatus.CONVERGED
+        scaled = s.matrix.toarray() if sparse.issparse(s.matrix) else s.matrix
+        np.testing.assert_allclose(scaled, apart, atol=1e-8)
+
+
+@given(counts=count_matrices(), data=st.data())
+def test_margins_of_a_table_with_the_same_zeros_are_met(
+    counts: NDArray[np.int64], data: st.DataObject
+) -> None:
+    cells = data.draw(diagonals(counts.size, decades=4.0)).reshape(counts.shape)
+    table = np.where(counts > 0, cells, 0.0)
+    seen_rows, seen_columns = table.any(axis=1), table.any(axis=0)
+    matrix, table = (m[np.ix_(seen_rows, seen_columns)] for m in (counts, table))
+    table /= table.sum()
+    s = dc.scale(matrix, table.sum(axis=1), table.sum(axis=0))
+    assert s.status is ScalingStatus.CONVERGED
 
 
 @given(matrix=positive_matrices(square=False))

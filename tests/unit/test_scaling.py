@@ -9,6 +9,7 @@ from scipy import sparse
 
 import deconfuse as dc
 from deconfuse.scaling import ScalingStatus
+from tests.support import require
 
 Array = NDArray[np.float64]
 
@@ -168,7 +169,7 @@ def test_a_large_limit_only_matrix_is_decided_at_sparse_cost() -> None:
 
 def test_running_out_of_iterations_is_said_and_can_be_returned() -> None:
     matrix = classifier(10, 0.999, 10_000) + 1e-3
-    with pytest.raises(dc.NotScalableError, match="iterations ran out"):
+    with pytest.raises(dc.NotScalableError, match="iterations ended"):
         dc.scale(matrix, solver="ras", max_iterations=10)
     s = dc.scale(matrix, solver="ras", max_iterations=10, throw=False)
     assert s.status is ScalingStatus.MAX_ITERATIONS
@@ -244,6 +245,67 @@ def test_results_are_read_only() -> None:
             array[0] = 7.0
 
 
+def test_a_sparse_result_is_read_only() -> None:
+    s = dc.scale(sparse.csr_array([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(ValueError, match="read-only"):
+        s.matrix.data[0] = 7.0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_a_result_outlives_the_array_it_came_from(convert: object) -> None:
+    matrix = convert([[9.0, 1.0], [2.0, 8.0]])  # type: ignore[operator]
+    s = dc.scale(matrix)
+    matrix[0, 0] = 1000.0
+    assert abs(s.matrix.sum(axis=1) - 1).max() < 1e-9
+
+
+def test_a_narrow_type_does_not_wrap() -> None:
+    y = np.repeat([0, 1], [300, 10])
+    pairs = sparse.coo_array((np.ones(310, dtype=np.uint8), (y, y)), shape=(2, 2))
+    assert dc.scale(pairs).problem.matrix.diagonal().tolist() == [300.0, 10.0]
+
+
+def test_a_column_named_counts_is_a_column() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame([[5, 1], [2, 6]], columns=["counts", "x"])
+    assert dc.scale(frame).converged
+
+
+def test_tensors_that_carry_gradients_are_scaled() -> None:
+    require("torch")
+    import torch
+
+    assert dc.scale(torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)).converged
+
+
+def test_newton_that_stalls_is_helped_by_sweeps() -> None:
+    matrix = np.diag([109.0, 960.0, 901.0]) + 1e-9
+    rows, columns = [0.013, 0.002, 0.988], [0.887, 0.003, 0.113]
+    assert dc.scale(matrix, rows, columns).residual <= 1e-10
+    both = dc.scale(np.stack([matrix, matrix.T]), [rows, columns], [columns, rows])
+    assert both.residual <= 1e-10
+
+
+def test_rare_targets_are_told_from_impossible_ones() -> None:
+    matrix = np.array([[1e9, 1e3, 0.0], [2e3, 1e6, 1.0], [0.0, 1.0, 3.0]])
+    s = dc.scale(matrix, matrix.sum(axis=1), matrix.sum(axis=0))
+    np.testing.assert_allclose(s.matrix, matrix, rtol=1e-9)
+    lower = [[1.0, 0.0], [1.0, 1.0]]
+    for difference, status in ((1e-7, "INFEASIBLE"), (-1e-7, "CONVERGED"), (-1e-10, "CONVERGED")):
+        s = dc.scale(lower, [1, 1], [1 - difference, 1 + difference], throw=False)
+        assert s.status.name == status
+
+
+def test_residuals_with_equal_logarithms() -> None:
+    logs = [
+        [58, -137, -90, 28], [-123, 15, 39, -94], [126, -120, 46, 96], [-21, 119, -55, -50],
+        [89, 106, 85, -146], [-134, 118, -10, -104], [76, 36, 69, 9],
+    ]  # fmt: skip
+    assert dc.scale(10.0 ** np.array(logs)).converged
+
+
 def test_margins_of_large_total_allow_for_rounding() -> None:
     s = dc.scale([[1.0, 2.0], [3.0, 4.0]], rows=[1e9, 2e9], columns=[1.5e9, 1.5e9])
     assert s.problem.tolerance > 1e-10
@@ -256,6 +318,12 @@ BAD_INPUT = {
     "nan": (([[1.0, np.nan], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN"),
     "infinite": (([[1.0, np.inf], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN or infinite"),
     "text": (([["a", "b"]],), {}, "must hold numbers only"),
+    "digits as text": (([["1", "2"], ["3", "4"]],), {}, "must hold numbers only"),
+    "complex": (([[1.0, 2j], [3.0, 4.0]],), {}, "numbers only, real ones, got complex"),
+    "complex and sparse": ((sparse.csr_array([[1j]]),), {}, "real ones, got complex"),
+    "ragged": (([[1.0, 2.0], [3.0]],), {}, "must hold numbers only, got list"),
+    "masked": ((np.ma.masked_equal([[1, 2], [3, 4]], 2),), {}, "no missing values, got 1 masked"),
+    "masked margin": ((GOOD, np.ma.masked_equal([1.0, 2.0], 2.0)), {}, "`rows` must have no missi"),
     "one axis": (([1.0, 2.0],), {}, r"two axes.*got shape \(2,\)"),
     "no cells": ((np.empty((0, 0)),), {}, "at least one row"),
     "all zero": ((np.zeros((2, 2)),), {}, "must have a positive cell"),
@@ -278,7 +346,7 @@ BAD_INPUT = {
     "margin not positive": ((GOOD, [1.0, 0.0], [0.5, 0.5]), {}, "`rows` must be positive.*index 1"),
     "margin nan": ((GOOD, [1.0, np.nan], None), {}, "`rows` must be positive and finite"),
     "margin length": ((GOOD, [1.0, 1.0, 1.0], None), {}, r"each of the 2 rows, got shape \(3,\)"),
-    "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must be numbers"),
+    "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must hold numbers only"),
     "totals differ": ((GOOD, [1.0, 1.0], [1.0, 2.0]), {}, "equal totals.*got 2 and 3"),
     "epsilon": ((GOOD,), {"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0"),
     "epsilon nan": ((GOOD,), {"epsilon": np.nan}, "`epsilon` must be a finite number"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from deconfuse._checks import is_finite_number
+from deconfuse._checks import is_finite_number, refuse_masked
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.scaling.problem import FloatArray, Matrix, ScalingProblem
 
@@ -39,21 +42,18 @@ def make_problem(
     )
 
 
-def _check_matrix(matrix: object) -> Matrix:
-    # A confusion matrix is scaled by its counts.
-    matrix = getattr(matrix, "counts", matrix)
+def _check_matrix(matrix: Any) -> Matrix:
+    """Return a float64 copy: results are read from it later, when the caller's may have changed."""
+    if isinstance(matrix, ConfusionMatrix):
+        matrix = matrix.counts
     if sparse.issparse(matrix):
-        csr = sparse.csr_array(matrix, dtype=np.float64, copy=False)
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
+        _check_numbers(matrix.dtype)
+        # Widened before duplicates are added up, which would wrap around in a narrow type.
+        csr = sparse.csr_array(matrix.astype(np.float64))
+        csr.sum_duplicates()
         _check_entries(csr.data, csr.shape)
         return csr
-    try:
-        array = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        message = f"`matrix` must hold numbers only, got {type(matrix).__name__}: {error}."
-        raise InputError(message) from error
+    array: FloatArray = np.array(_as_numbers(matrix, "matrix"), dtype=np.float64)
     if array.ndim not in (2, 3) or 0 in array.shape:
         message = (
             "`matrix` must have two axes (or three, for a stack of matrices) and at least one "
@@ -62,6 +62,26 @@ def _check_matrix(matrix: object) -> Matrix:
         raise InputError(message)
     _check_entries(array, array.shape)
     return array
+
+
+def _as_numbers(given: object, name: str) -> NDArray[Any]:
+    refuse_masked(given, name=name)
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"`{name}` must hold numbers only, got {type(given).__name__}: {error}."
+        raise InputError(message) from error
+    _check_numbers(array.dtype, name)
+    return array
+
+
+def _check_numbers(dtype: np.dtype[Any], name: str = "matrix") -> None:
+    if dtype.kind not in "biuf":
+        raise InputError(f"`{name}` must hold numbers only, real ones, got {dtype}.")
 
 
 def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
@@ -129,10 +149,7 @@ def _uniform(other: FloatArray, size: int) -> FloatArray:
 
 
 def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
-    try:
-        target = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"`{name}` must be numbers, got {type(given).__name__}.") from error
+    target = _as_numbers(given, name).astype(np.float64)
     if target.shape not in ((size,), (*stack, size)):
         each = f", or {stack[0]} rows of them, one a matrix" if stack else ""
         raise InputError(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from deconfuse.scaling.line_search import up_to_the_minimum
 from deconfuse.scaling.problem import FloatArray
 
 __all__ = ["newton_direct"]
@@ -58,8 +59,11 @@ def newton_direct(
     while True:
         gradient = active.sum(axis=-1) - rows
         gap = np.abs(gradient).sum(axis=-1)
+        since_best = np.where(gap < 0.5 * best_gap, 0, since_best + 1)
+        best_gap = np.minimum(gap, best_gap)
         going = gap > tolerance
         going &= np.isfinite(gap)
+        going &= since_best <= 4 * _STALL_STEPS
         if steps == max_steps or not going.any():
             break
         if not going.all():
@@ -68,10 +72,6 @@ def newton_direct(
             best_gap, since_best = best_gap[going], since_best[going]
             if rows.ndim == 2:
                 rows, columns = rows[going], columns[going]
-        since_best = np.where(gap < 0.5 * best_gap, 0, since_best + 1)
-        best_gap = np.minimum(gap, best_gap)
-        if (since_best > 4 * _STALL_STEPS).any():
-            break
         direction = _newton_direction(
             active, gradient, columns, bool((since_best > _STALL_STEPS).any())
         )
@@ -107,7 +107,18 @@ def _step_length(
         if not too_long.any():
             break
         length = np.where(too_long, 0.5 * length, length)
-    return length
+    is_trusted = length == 1.0
+    if is_trusted.all():
+        return length
+
+    def slope_at(length: FloatArray) -> FloatArray:
+        left = np.exp(length[:, None] * direction)
+        right = columns / (left[:, None, :] @ matrix)[:, 0, :]
+        row_sums = left * (matrix @ right[:, :, None])[:, :, 0]
+        slopes: FloatArray = ((row_sums - rows) * direction).sum(axis=-1)
+        return slopes
+
+    return np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope))
 
 
 def _newton_direction(
@@ -148,16 +159,17 @@ def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> Flo
     """Solve a Laplacian system by the elimination of Grassmann, Taksar and Heyman.
 
     Every pivot is a sum of non-negative links, never a difference, so that a link of 1e-30 between
-    two blocks is resolved as well as one of 1.
+    two blocks is resolved as well as one of 1. A row without any link left is the last of its
+    block: blocks that share no column are scaled apart, each with a free constant, here zero.
     """
     links = links.copy()
     right_side = right_side.copy()
     n_matrices, size = right_side.shape
     pivots = np.ones((n_matrices, size))
-    smallest = np.finfo(np.float64).tiny
     for k in range(size - 1, 0, -1):
         row = links[:, k, :k]
-        pivot = np.maximum(row.sum(axis=-1), smallest)
+        pivot = row.sum(axis=-1)
+        pivot[pivot == 0.0] = np.inf
         share = row / pivot[:, None]
         links[:, :k, :k] += row[:, :, None] * share[:, None, :]
         right_side[:, :k] += share * right_side[:, k : k + 1]

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deconfuse.scaling.kernels import Kernel
+from deconfuse.scaling.line_search import up_to_the_minimum
 from deconfuse.scaling.problem import FloatArray
 
 __all__ = ["KrylovRun", "newton_krylov"]
@@ -36,11 +38,13 @@ def newton_krylov(
     *,
     max_steps: int,
     max_products: int | None = None,
+    blocks: NDArray[np.intp] | None = None,
 ) -> KrylovRun:
     """Scale a kernel whose columns already meet their targets.
 
     ``max_products`` bounds the conjugate-gradient iterations of all steps together; a caller that
-    has a direct solver at hand gives the number that a direct solve would cost.
+    has a direct solver at hand gives the number that a direct solve would cost. ``blocks`` numbers
+    the block of each row, where there are several that share no column.
     """
     best_gap = np.inf
     since_best = 0
@@ -58,7 +62,8 @@ def newton_krylov(
         # Solve each step only as well as its own accuracy deserves, and no better than asked for.
         forcing = max(0.1 * tolerance / gap, min(0.1, np.sqrt(gap / rows.sum())))
         budget = None if max_products is None else max_products - products
-        direction, used, is_solved = _solve(kernel, row_sums, gradient, columns, forcing, budget)
+        right_side = _without_constants(-gradient, blocks)
+        direction, used, is_solved = _solve(kernel, row_sums, right_side, columns, forcing, budget)
         products += used
         if not is_solved and max_products is not None and products >= max_products:
             return KrylovRun(steps, gave_up=True)
@@ -70,7 +75,7 @@ def newton_krylov(
 def _solve(
     kernel: Kernel,
     row_sums: FloatArray,
-    gradient: FloatArray,
+    right_side: FloatArray,
     columns: FloatArray,
     forcing: float,
     budget: int | None,
@@ -80,14 +85,13 @@ def _solve(
     diagonal = row_sums - kernel.squares_times(weights)
     # Where nearly all mass of a row is one cell, the difference is rounding; keep it positive.
     diagonal = np.maximum(diagonal, 1e-13 * row_sums)
-    remainder = -gradient
-    remainder -= remainder.mean()
-    goal = forcing * float(np.abs(gradient).sum())
-    direction = np.zeros_like(gradient)
+    remainder = right_side.copy()
+    goal = forcing * float(np.abs(right_side).sum())
+    direction = np.zeros_like(right_side)
     preconditioned = remainder / diagonal
     search = preconditioned.copy()
     energy = float(remainder @ preconditioned)
-    most = 20 * gradient.size + 100 if budget is None else max(budget, 1)
+    most = 20 * right_side.size + 100 if budget is None else max(budget, 1)
     for used in range(1, most + 1):
         image = row_sums * search
         image -= kernel.times(kernel.transposed_times(search) * weights)
@@ -104,8 +108,17 @@ def _solve(
         search *= energy / previous
         search += preconditioned
     if not direction.any():
-        direction = -gradient / diagonal
+        direction = right_side / diagonal
     return direction, used, False
+
+
+def _without_constants(values: FloatArray, blocks: NDArray[np.intp] | None) -> FloatArray:
+    """Take the mean of each block away: no step can change what constants add up to."""
+    if blocks is None:
+        return values - values.mean()
+    sums = np.asarray(np.bincount(blocks, values), dtype=np.float64)
+    means: FloatArray = sums / np.bincount(blocks)
+    return values - means[blocks]
 
 
 def _step(
@@ -128,4 +141,15 @@ def _step(
         if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
             break
         length *= 0.5
+    if length == 1.0:
+        return left, column_sums
+
+    def slope_at(lengths: FloatArray) -> FloatArray:
+        nonlocal left, column_sums
+        left = np.exp(lengths[0] * direction)
+        column_sums = kernel.transposed_times(left)
+        row_sums = left * kernel.times(columns / column_sums)
+        return np.array([float((row_sums - rows) @ direction)])
+
+    up_to_the_minimum(slope_at, np.array([length]), np.array([slope]))
     return left, column_sums

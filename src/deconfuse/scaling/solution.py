@@ -25,7 +25,7 @@ class ScalingStatus(Enum):
         "the zeros let the margins be met only in the limit: some positive cells must vanish"
     )
     INFEASIBLE = "the zeros make the margins impossible to meet"
-    MAX_ITERATIONS = "the iterations ran out before the margins met their targets"
+    MAX_ITERATIONS = "the iterations ended before the margins met their targets"
     NOT_FINITE = "the factors left the range of floating-point numbers"
 
 
@@ -37,7 +37,10 @@ _HINTS = {
     ScalingStatus.INFEASIBLE: (
         "add a small positive `epsilon` to every cell, or leave out the rows and columns named."
     ),
-    ScalingStatus.MAX_ITERATIONS: "raise `max_iterations`, or use the default solver `auto`.",
+    ScalingStatus.MAX_ITERATIONS: (
+        "raise `max_iterations` if it was given, use the default solver `auto`, or raise"
+        " `epsilon` or `tolerance`."
+    ),
     ScalingStatus.NOT_FINITE: "rescale the matrix, or raise `epsilon`.",
 }
 
@@ -146,6 +149,8 @@ class Scaling:
             return _read_only(scaled)
         if gone.size:
             scaled = drop_cells(scaled, gone)
+        for part in (scaled.data, scaled.indices, scaled.indptr):
+            part.flags.writeable = False
         return scaled
 
     def explain(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from deconfuse._checks import is_whole_number
@@ -18,7 +18,7 @@ from deconfuse.scaling.newton_krylov import newton_krylov
 from deconfuse.scaling.problem import FloatArray, ScalingProblem, drop_cells
 from deconfuse.scaling.ras import ras
 from deconfuse.scaling.solution import Scaling, ScalingStatus
-from deconfuse.scaling.support import Support, find_support
+from deconfuse.scaling.support import Support, find_support, row_blocks
 from deconfuse.scaling.sweeps import sweep
 
 __all__ = ["Solver", "scale"]
@@ -32,6 +32,8 @@ _DIRECT_SIZE = 200
 # Larger dense systems than this are solved by conjugate gradients alone.
 _LARGEST_DIRECT_SIZE = 6000
 _WARM_UP_SWEEPS = 3
+# Where Newton stalls, as many sweeps as this before it is tried again.
+_SWEEPS_BETWEEN = 200
 
 
 def scale(
@@ -140,10 +142,15 @@ def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None, throw:
         log_left, log_right, iterations, name = _run(kept, solver, most)
         # The residual of the limit is that of the kept cells, which is what `matrix` shows.
         residuals = kept.residuals(log_left, log_right)
-        return Scaling(
-            problem, log_left, log_right, iterations, name,
-            (ScalingStatus.LIMIT_ONLY,), residuals, vanishing=support.vanishing,
-        )  # fmt: skip
+        status = _status(float(residuals[0]), problem.tolerance, log_left, log_right)
+        if status is ScalingStatus.CONVERGED:
+            return Scaling(
+                problem, log_left, log_right, iterations, name,
+                (ScalingStatus.LIMIT_ONLY,), residuals, vanishing=support.vanishing,
+            )  # fmt: skip
+        # Targets that differ by next to nothing: a cell may carry too little for the flow to see.
+        support = None
+        log_left, log_right, iterations, name = _run(problem, solver, most)
     with np.errstate(over="ignore", invalid="ignore"):
         residuals = problem.residuals(log_left, log_right)
     vanishing = support.vanishing if support is not None else np.empty((0, 2), dtype=np.intp)
@@ -181,6 +188,13 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None, thro
     log_right += np.log(right)
     _balance(log_left, log_right)
     residuals = problem.residuals(log_left, log_right)
+    if most is None:
+        # What is too hard for one Newton of all together is given the time it needs.
+        members = list(problem.members())
+        for k in np.flatnonzero(~(residuals <= problem.tolerance)):
+            log_left[k], log_right[k], alone, _ = _run(members[k], solver, None)
+            residuals[k] = members[k].residuals(log_left[k], log_right[k])[0]
+            steps = max(steps, alone)
     statuses = tuple(
         _status(float(residual), problem.tolerance, x, y)
         for residual, x, y in zip(residuals, log_left, log_right, strict=True)
@@ -238,13 +252,39 @@ def _run(
         )
         iterations, name = swept.count, "ras"
         if swept.residual > goal:
-            steps_left = _DEFAULT_NEWTON_STEPS if most is None else most - swept.count
-            steps, name = _newton(kernel, problem, goal, steps_left)
+            left = None if most is None else most - swept.count
+            steps, name = _newton_and_sweeps(kernel, problem, goal, left)
             iterations += steps
         elif solver == "newton":
             name = "newton"
     _balance(kernel.log_left, kernel.log_right)
     return kernel.log_left, kernel.log_right, iterations, name
+
+
+def _newton_and_sweeps(
+    kernel: Kernel, problem: ScalingProblem, goal: float, most: int | None
+) -> tuple[int, str]:
+    """Run Newton; where it stalls, let sweeps bring it to where it does not, while that helps."""
+    rows, columns = problem.rows, problem.columns
+    last_gap = np.inf
+    count = 0
+    while True:
+        steps, name = _newton(
+            kernel, problem, goal, _DEFAULT_NEWTON_STEPS if most is None else most - count
+        )
+        count += steps
+        gap = float(np.abs(kernel.times(np.ones(columns.shape)) - rows).sum())
+        if not goal < gap < 0.5 * last_gap or count == most:
+            return count, name
+        last_gap = gap
+        swept = sweep(
+            kernel, rows, columns, problem.tolerance,
+            affordable=np.inf,
+            most=_SWEEPS_BETWEEN if most is None else min(_SWEEPS_BETWEEN, most - count),
+        )  # fmt: skip
+        count += swept.count
+        if not swept.residual > goal or count == most:
+            return count, name
 
 
 def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> tuple[int, str]:
@@ -256,7 +296,10 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
     if not is_direct or size > _DIRECT_SIZE:
         # A direct solve costs about as much as this many products; beyond them it is cheaper.
         budget = max(20, size // 12) if is_direct else None
-        run = newton_krylov(kernel, rows, columns, goal, max_steps=most, max_products=budget)
+        run = newton_krylov(
+            kernel, rows, columns, goal,
+            max_steps=most, max_products=budget, blocks=_blocks(problem),
+        )  # fmt: skip
         steps = run.steps
         if not (run.gave_up and is_direct):
             return steps, "newton-cg"
@@ -267,6 +310,11 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
     kernel.log_left += log_left[0]
     kernel.log_right += log_right[0]
     return steps + direct_steps, "newton"
+
+
+def _blocks(problem: ScalingProblem) -> NDArray[np.intp] | None:
+    low, _ = problem.smallest_and_largest
+    return None if low > 0.0 else row_blocks(problem.matrix)
 
 
 def _affordable_sweeps(size: int) -> float:

@@ -18,9 +18,13 @@ from scipy.sparse import csgraph
 
 from deconfuse.scaling.problem import FloatArray, Matrix
 
-__all__ = ["Support", "find_support"]
+__all__ = ["Support", "find_support", "row_blocks"]
 
 IndexArray = NDArray[np.intp]
+
+# Shares of a target, or of what an entry can carry, below which a flow proves nothing.
+_UNMET_SHARE = 1e-8
+_CARRIED_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +94,25 @@ def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Suppo
     return _feasible(_vanishing_cells(pattern, entry_rows, carries))
 
 
+def row_blocks(matrix: Matrix) -> IndexArray | None:
+    """Return the number of each row's block, where blocks share no column; None for a single one.
+
+    Examples
+    --------
+    >>> row_blocks(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 0.0, 0.0]]))
+    array([0, 1, 0])
+    """
+    pattern = sparse.csr_array(matrix)
+    n_rows, n_columns = pattern.shape
+    entry_rows = np.repeat(np.arange(n_rows), np.diff(pattern.indptr))
+    size = n_rows + n_columns
+    graph = sparse.csr_array(
+        (pattern.data != 0, (entry_rows, n_rows + pattern.indices)), shape=(size, size)
+    )
+    count, block = csgraph.connected_components(graph, directed=False)
+    return None if count == 1 else np.unique(block[:n_rows], return_inverse=True)[1]
+
+
 def _feasible(vanishing: IndexArray) -> Support:
     nothing = np.empty(0, dtype=np.intp)
     return Support(True, vanishing, nothing, nothing)
@@ -112,23 +135,31 @@ def _flow(
 
     n_rows, n_columns = pattern.shape
     entries = np.arange(pattern.nnz)
-    ones = np.ones(pattern.nnz)
-    leave = sparse.csr_array((ones, (entry_rows, entries)), shape=(n_rows, pattern.nnz))
-    arrive = sparse.csr_array((ones, (pattern.indices, entries)), shape=(n_columns, pattern.nnz))
-    total = rows.sum()
-    answer = linprog(
-        -ones,
-        A_ub=sparse.vstack([leave, arrive], format="csr"),
-        b_ub=np.concatenate([rows, columns]) / total,
-        bounds=(0, None),
-        method="highs",
+    # Each entry in units of the most it can carry, and each row and column in units of its target:
+    # the solver's tolerances then mean the same for a target of 1e-12 as for one of 1.
+    most = np.minimum(rows[entry_rows], columns[pattern.indices])
+    leave = sparse.csr_array(
+        (most / rows[entry_rows], (entry_rows, entries)), shape=(n_rows, pattern.nnz)
     )
-    flow = answer.x
-    # The solver's feasibility tolerance is 1e-7; less mass than that is no evidence.
-    unmet = np.flatnonzero(rows / total - leave @ flow > 1e-6 / n_rows)
-    if 1.0 - flow.sum() < 1e-6:
-        unmet = unmet[:0]
-    return flow > 1e-9 / n_rows, unmet
+    arrive = sparse.csr_array(
+        (most / columns[pattern.indices], (pattern.indices, entries)),
+        shape=(n_columns, pattern.nnz),
+    )
+    size = n_rows + n_columns
+    both = sparse.hstack([sparse.vstack([leave, arrive]), sparse.eye_array(size)], format="csr")
+    # Whatever could still flow lowers the shares that are unmet, so the least of them is a
+    # largest flow.
+    answer = linprog(
+        np.concatenate([np.zeros(pattern.nnz), np.ones(size)]),
+        A_eq=both,
+        b_eq=np.ones(size),
+        bounds=(0, None),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    shares = answer.x[: pattern.nnz]
+    unmet = np.flatnonzero(answer.x[pattern.nnz : pattern.nnz + n_rows] > _UNMET_SHARE)
+    return shares > _CARRIED_SHARE, unmet
 
 
 def _residual_graph(

@@ -60,8 +60,9 @@ def sweep(
             if residual >= previous:
                 break
             log_residual = math.log(residual)
-            sweeps_left = (log_tolerance - log_residual) / (log_residual - math.log(previous))
-            if sweeps_left > affordable:
+            # Two residuals that differ in the last digit may have equal logarithms.
+            rate = min(log_residual - math.log(previous), -1e-16)
+            if (log_tolerance - log_residual) / rate > affordable:
                 break
         previous = residual
     kernel.multiply(left, right)
