@@ -34,12 +34,13 @@ def classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any] | 
     Files know numbers as text, so names are compared as it.
     """
     texts = [str(name) for name in names]
-    known = {str(value): value for value in plain(seen)}
-    lacking = [value for text, value in known.items() if text not in texts]
+    known = {_text(value): value for value in plain(seen)}
+    there = set(texts)
+    lacking = [value for text, value in known.items() if text not in there]
     if len(lacking) == len(known):
         return None
     hint = "name each column by its class, or say `Rebalancer(classes=[...])`."
-    if lacking or len(set(texts)) < len(texts):
+    if lacking or len(there) < len(texts):
         got = f"none named {show(lacking)}" if lacking else "one name twice"
         raise InputError(
             f"Columns of `scores` that are named by classes must name every class of `y` once, got"
@@ -60,7 +61,7 @@ def classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any] | 
 
 def refuse_other_order(classes: NDArray[Any], names: Sequence[Any] | None, what: str) -> None:
     """Raise if columns are named by the classes, with a prefix perhaps, in another order."""
-    texts = [str(value) for value in plain(classes)]
+    texts = [_text(value) for value in plain(classes)]
     positions = {text: position for position, text in enumerate(texts)}
     found = []
     for name in map(str, names or ()):
@@ -95,6 +96,11 @@ def check_same_names(names: Sequence[Any] | None, fitted: Sequence[Any] | None, 
         f" passed during fit, in the same order: {show(fitted)}, got {show(names)}.",
         hint="bring the columns in that order, as `scores[names]` does.",
     )
+
+
+def _text(value: Any) -> str:
+    # Classes that are whole numbers stand as floats in many tables.
+    return str(int(value)) if isinstance(value, float) else str(value)
 
 
 def plain(values: Any) -> list[Any]:
