@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
+from tests.support import require
 
 # Olofsson et al. (2014), Table 8 and section 5: rows are map classes there.
 OLOFSSON_2014 = np.array([[66, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]])
@@ -131,6 +132,47 @@ def test_shows_itself_with_intervals(published):
     assert "\x1b" not in str(dc.map_accuracy(hostile, [1, 1]))
 
 
+@pytest.mark.parametrize(("total", "decimals"), [(1, 3), (100, 1), (100_000, 0), (0.01, 5)])
+def test_shows_areas_of_any_unit_with_as_many_digits_as_they_need(total, decimals):
+    estimate = dc.map_accuracy([[500, 10], [5, 400]], [0.35 * total, 0.65 * total])
+    area = total * (0.35 * 500 / 505 + 0.65 * 10 / 410)
+    low, high = (end[0] for end in estimate.interval("areas"))
+    numbers = [f"{value:,.{decimals}f}" for value in (area, low, high)]
+    assert len(set(numbers)) == 3
+    assert str(estimate).splitlines()[2].endswith("  {} ({} to {})".format(*numbers))
+
+
+def test_a_series_is_taken_by_its_names(published):
+    require("pandas")
+    import pandas as pd
+
+    areas = dict(zip(NAMES, PIXELS, strict=True))
+    backwards = pd.Series(areas)[::-1]
+    expected = dc.map_accuracy(published, areas)
+    np.testing.assert_array_equal(dc.map_accuracy(published, backwards).areas, expected.areas)
+    assert dc.area_weighted(published, backwards) == dc.area_weighted(published, areas)
+    # Numbers that pandas gives by itself are no names, unless the classes have them.
+    np.testing.assert_array_equal(
+        dc.map_accuracy(published, pd.Series(PIXELS)).areas, expected.areas
+    )
+    numbered = dc.ConfusionMatrix.from_counts(OLOFSSON_2014.T, labels=[3, 2, 1, 0])
+    np.testing.assert_array_equal(
+        dc.map_accuracy(numbered, pd.Series(PIXELS[::-1])).areas, expected.areas
+    )
+
+
+def test_a_series_of_other_names_is_refused(published):
+    require("pandas")
+    import pandas as pd
+
+    with pytest.raises(dc.InputError, match="got 'deforestation' missing and 'loss' unk") as caught:
+        dc.map_accuracy(published, pd.Series(PIXELS, index=["loss", *NAMES[1:]]))
+    assert "a list has the areas in matrix order" in str(caught.value)
+    with pytest.raises(dc.InputError, match="once, got 'forest gain' more than once") as caught:
+        dc.area_weighted(published, pd.Series([*PIXELS, 1], index=[*NAMES, NAMES[1]]))
+    assert "groupby(level=0).sum()" in str(caught.value)
+
+
 def test_a_class_without_area_and_samples_is_undefined():
     cm = dc.ConfusionMatrix.from_counts([[5, 1, 0], [1, 5, 0], [0, 2, 0]])
     estimate = dc.map_accuracy(cm, [1, 1, 0])
@@ -174,7 +216,9 @@ def test_very_many_classes_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("users", 1.0), {}, "`level` must be between 0 and 1"),
+        (("users", 1.0), {}, "`level` must be above 0 and below 1, got 1.0"),
+        (("users", "x"), {}, "`level` must be above 0 and below 1, got 'x'"),
+        (("overall", None), {}, "`level` must be above 0 and below 1, got None"),
         (("kappa",), {}, "`estimate` must be"),
         (("users",), {"scale": "log"}, "`scale` must be"),
     ],

@@ -8,6 +8,7 @@ are columns here; reference classes are true classes, on rows. Many papers print
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, as_label, show
 from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.statistics.cells import as_confusion
+from deconfuse.statistics.cells import as_confusion, check_level
 
 __all__ = ["MapAccuracy", "area_weighted", "map_accuracy"]
 
@@ -72,9 +73,12 @@ class MapAccuracy:
         )
 
     def __str__(self) -> str:
+        # Four digits of the total: areas can be shares as well as hectares.
+        decimals = min(max(3 - math.floor(math.log10(self.total_area)), 0), 20)
+
         def shown(estimate: Estimate) -> list[str]:
             low, high = self.interval(estimate)
-            spec = ",.0f" if estimate == "areas" else ".2f"
+            spec = f",.{decimals}f" if estimate == "areas" else ".2f"
             return [
                 f"{value:{spec}} ({a:{spec}} to {b:{spec}})" if a == a else f"{value:{spec}}"
                 for value, a, b in zip(
@@ -116,8 +120,7 @@ class MapAccuracy:
             Where an estimate is exactly 0 or 1, its standard error is 0 and says nothing. User's
             accuracy has Wilson's interval there; the other ``"logit"`` ends are NaN.
         """
-        if not 0 < level < 1:
-            raise InputError(f"`level` must be between 0 and 1, got {level!r}.")
+        check_level(level)
         if estimate not in ("overall", "producers", "users", "areas"):
             raise InputError(
                 f'`estimate` must be "overall", "producers", "users" or "areas", got {estimate!r}.'
@@ -150,7 +153,8 @@ def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Counts of checked points: reference classes on rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit.
+        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
+        index, unless it only has the numbers that pandas gives by itself.
 
     Returns
     -------
@@ -193,7 +197,8 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
         Unweighted counts of points drawn at random within each map class: reference classes on
         rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit.
+        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
+        index, unless it only has the numbers that pandas gives by itself.
 
     Returns
     -------
@@ -315,13 +320,15 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
 
 
 def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
+    areas = _by_name(labels, areas)
     if isinstance(areas, Mapping):
         missing = [label for label in labels if label not in areas]
         unknown = [label for label in areas if label not in labels]
         if missing or unknown:
             raise InputError(
                 "`areas` must name each class of the matrix once, got"
-                f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown."
+                f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown.",
+                hint="a list has the areas in matrix order, without names.",
             )
         areas = [areas[label] for label in labels]
     try:
@@ -337,3 +344,22 @@ def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
             f" {len(labels)} classes."
         )
     return values
+
+
+def _by_name(labels: tuple[Label, ...], areas: Any) -> Any:
+    """Return areas with an index, as a series of pandas, as a mapping of their names."""
+    index = getattr(areas, "index", None)
+    # Lists have a method of that name.
+    if index is None or callable(index):
+        return areas
+    names = [as_label(name, name="index of areas") for name in index]
+    if names == list(range(len(names))) and set(names) != set(labels):
+        # What pandas counts by itself where nobody gave names.
+        return areas
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(
+            f"`areas` must name each class of the matrix once, got {show(twice)} more than once.",
+            hint="sum them first, as `areas.groupby(level=0).sum()` does.",
+        )
+    return dict(zip(names, areas, strict=True))
