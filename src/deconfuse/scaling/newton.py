@@ -28,7 +28,7 @@ _STALL_STEPS = 6
 
 def newton_direct(
     matrix: FloatArray, rows: FloatArray, columns: FloatArray, tolerance: float, max_steps: int
-) -> tuple[FloatArray, FloatArray, int]:
+) -> tuple[FloatArray, FloatArray, int, float]:
     """Scale a stack of matrices whose columns already meet their targets.
 
     Parameters
@@ -48,6 +48,8 @@ def newton_direct(
         Logarithms of the factors found, relative to ``matrix`` as given.
     steps : int
         Newton steps taken.
+    gap : float
+        Largest L1 gap of the row sums that was left when the last matrix ended.
     """
     log_left = np.zeros(matrix.shape[:2])
     log_right = np.zeros((matrix.shape[0], matrix.shape[2]))
@@ -83,7 +85,7 @@ def newton_direct(
         log_left[members] += change
         log_right[members] += np.log(column_step)
         steps += 1
-    return log_left, log_right, steps
+    return log_left, log_right, steps, float(gap.max())
 
 
 def _step_length(

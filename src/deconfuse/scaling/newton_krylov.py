@@ -24,9 +24,10 @@ _STALL_STEPS = 25
 
 @dataclass(frozen=True)
 class KrylovRun:
-    """Where the run ended: steps taken, and whether it gave up because products were too many."""
+    """Where the run ended: steps, the gap left, and whether that needed too many products."""
 
     steps: int
+    gap: float
     gave_up: bool
 
 
@@ -54,11 +55,11 @@ def newton_krylov(
         gradient = row_sums - rows
         gap = float(np.abs(gradient).sum())
         if not gap > tolerance:
-            return KrylovRun(steps, gave_up=False)
+            return KrylovRun(steps, gap, gave_up=False)
         since_best = 0 if gap < 0.5 * best_gap else since_best + 1
         best_gap = min(gap, best_gap)
         if since_best > _STALL_STEPS or steps == max_steps:
-            return KrylovRun(steps, gave_up=True)
+            return KrylovRun(steps, gap, gave_up=True)
         # Solve each step only as well as its own accuracy deserves, and no better than asked for.
         forcing = max(0.1 * tolerance / gap, min(0.1, np.sqrt(gap / rows.sum())))
         budget = None if max_products is None else max_products - products
@@ -66,7 +67,7 @@ def newton_krylov(
         direction, used, is_solved = _solve(kernel, row_sums, right_side, columns, forcing, budget)
         products += used
         if not is_solved and max_products is not None and products >= max_products:
-            return KrylovRun(steps, gave_up=True)
+            return KrylovRun(steps, gap, gave_up=True)
         left, column_sums = _step(kernel, direction, gradient, rows, columns)
         kernel.multiply(left, columns / column_sums)
     raise AssertionError

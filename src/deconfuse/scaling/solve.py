@@ -71,7 +71,7 @@ def scale(
         are allowed instead; ``Scaling.problem.tolerance`` is what was used.
     max_iterations : int, optional
         Half steps of ``"ipf"`` and ``"ras"`` (default 200,000), sweeps and Newton steps otherwise
-        (by default 500 Newton steps after as many sweeps as pay).
+        (by default 500 Newton steps after as many sweeps as pay, and again where they stall).
     throw : bool
         Raise `NotScalableError`, with the result in ``.solution``, unless the result converged.
 
@@ -177,7 +177,7 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None, thro
     scaled = left[:, :, None] * base
     right = problem.columns / scaled.sum(axis=1)
     scaled *= right[:, None, :]
-    log_left, log_right, steps = newton_direct(
+    log_left, log_right, steps, _ = newton_direct(
         scaled,
         problem.rows,
         problem.columns,
@@ -269,11 +269,10 @@ def _newton_and_sweeps(
     last_gap = np.inf
     count = 0
     while True:
-        steps, name = _newton(
+        steps, gap, name = _newton(
             kernel, problem, goal, _DEFAULT_NEWTON_STEPS if most is None else most - count
         )
         count += steps
-        gap = float(np.abs(kernel.times(np.ones(columns.shape)) - rows).sum())
         if not goal < gap < 0.5 * last_gap or count == most:
             return count, name
         last_gap = gap
@@ -287,8 +286,13 @@ def _newton_and_sweeps(
             return count, name
 
 
-def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> tuple[int, str]:
-    """Run Newton by conjugate gradients, by a direct solve, or by the second after the first."""
+def _newton(
+    kernel: Kernel, problem: ScalingProblem, goal: float, most: int
+) -> tuple[int, float, str]:
+    """Run Newton by conjugate gradients, by a direct solve, or by the second after the first.
+
+    Returns the steps taken, the gap of the row sums that is left, and what ran.
+    """
     size = problem.shape[0]
     rows, columns = problem.rows, problem.columns
     is_direct = isinstance(kernel, DenseKernel) and size <= _LARGEST_DIRECT_SIZE
@@ -302,14 +306,14 @@ def _newton(kernel: Kernel, problem: ScalingProblem, goal: float, most: int) -> 
         )  # fmt: skip
         steps = run.steps
         if not (run.gave_up and is_direct):
-            return steps, "newton-cg"
+            return steps, run.gap, "newton-cg"
     assert isinstance(kernel, DenseKernel)
-    log_left, log_right, direct_steps = newton_direct(
+    log_left, log_right, direct_steps, gap = newton_direct(
         kernel.matrix[None], rows, columns, goal, most - steps
     )
     kernel.log_left += log_left[0]
     kernel.log_right += log_right[0]
-    return steps + direct_steps, "newton"
+    return steps + direct_steps, gap, "newton"
 
 
 def _blocks(problem: ScalingProblem) -> NDArray[np.intp] | None:
