@@ -48,6 +48,33 @@ def test_batches_equal_one_call():
         module.compute()
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"normalize": "rows"}, '`normalize` must be "bi", "row"'),
+        ({"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0, got -1.0"),
+        ({"labels": ["cat", "cat"]}, "`labels` must be distinct, got 'cat' more than once"),
+        ({"labels": "cat"}, "`labels` must be a sequence of class names, got 'cat'"),
+    ],
+)
+def test_options_are_checked_before_anything_is_counted(options, message):
+    with pytest.raises(dc.InputError, match=message):
+        Deconfuse(**options)
+
+
+def test_batches_stay_when_nothing_can_be_computed():
+    module = Deconfuse(epsilon=0.0)
+    module.add_batch(predictions=PREDICTIONS, references=REFERENCES)
+    for given in ({}, {"predictions": ["cat"], "references": ["dog"]}):
+        with pytest.raises(dc.NotScalableError):
+            module.compute(**given)
+    with pytest.raises(dc.InputError, match="no missing values"):
+        module.compute(predictions=["cat"], references=[None])
+    module.epsilon = 0.5
+    expected = compute(predictions=PREDICTIONS, references=REFERENCES, epsilon=0.5)
+    assert module.compute() == expected
+
+
 def test_weights_enter():
     result = compute(predictions=[0, 1], references=[0, 0], sample_weight=[0.25, 2.0])
     assert result["counts"] == [[0.25, 2.0], [0.0, 0.0]]

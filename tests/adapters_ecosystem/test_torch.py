@@ -246,6 +246,8 @@ def test_in_a_lightning_module(tmp_path: Path):
     [
         ({"num_classes": 0}, "from 1 to 16,384"),
         ({"num_classes": 20_000}, "from 1 to 16,384"),
+        ({"num_classes": True}, "whole number from 1 to 16,384, got True"),
+        ({"num_classes": 2.0}, "whole number from 1 to 16,384, got 2.0"),
         ({"num_classes": 2, "labels": ["cat"]}, "one name per class, got 1 names for 2"),
         ({"num_classes": 2, "normalize": "rows"}, "`normalize` must be"),
         ({"num_classes": 2, "epsilon": -1.0}, "`epsilon` must be a finite number"),
@@ -254,6 +256,13 @@ def test_in_a_lightning_module(tmp_path: Path):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(dc.InputError, match=message):
         NormalizedConfusionMatrix(**options)
+
+
+def test_the_number_of_classes_may_come_from_numpy():
+    metric = NormalizedConfusionMatrix(np.int64(3), normalize="none")
+    assert type(metric.num_classes) is int
+    assert metric(torch.tensor([0, 2]), torch.tensor([1, 2])).sum() == 2
+    assert metric.to_confusion_matrix().labels == (0, 1, 2)
 
 
 def test_options_of_torchmetrics_are_taken_and_others_refused():

@@ -7,8 +7,9 @@ It needs nothing of Hugging Face. An object of `Deconfuse` has the methods of an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
+from deconfuse._checks import class_names
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
@@ -75,6 +76,11 @@ class Deconfuse:
     normalize : {"bi", "row", "col", "all"}
     epsilon : float, optional
 
+    Raises
+    ------
+    InputError
+        If one of these cannot be used; before anything is counted.
+
     Examples
     --------
     >>> from deconfuse.adapters.evaluate import Deconfuse
@@ -97,7 +103,9 @@ class Deconfuse:
         normalize: MethodName = "bi",
         epsilon: float | None = None,
     ) -> None:
-        self.labels = None if labels is None else list(labels)
+        # One sample is enough to say what is wrong, before hours of batches.
+        _describe(ConfusionMatrix.from_counts([[1]]), normalize, epsilon)
+        self.labels = None if labels is None else list(class_names(labels))
         self.normalize = normalize
         self.epsilon = epsilon
         self._counted: ConfusionMatrix | None = None
@@ -108,27 +116,30 @@ class Deconfuse:
 
     def add_batch(self, *, predictions: Any, references: Any) -> None:
         """Count a batch; counts are kept, not samples."""
+        self._counted = self._with(predictions, references)
+
+    def _with(self, predictions: Any, references: Any) -> ConfusionMatrix:
         batch = ConfusionMatrix.from_predictions(references, predictions, labels=self.labels)
-        self._counted = batch if self._counted is None else self._counted + batch
+        return batch if self._counted is None else self._counted + batch
 
     def compute(self, *, predictions: Any = None, references: Any = None) -> dict[str, Any]:
         """Return the dictionary of `compute` for all batches so far, and forget them.
 
-        Samples given here are added first.
+        Samples given here are added first. When it fails, the batches stay, without these.
         """
         if (predictions is None) != (references is None):
             raise InputError(
                 "`predictions` and `references` must be given together, got one of them."
             )
-        if predictions is not None:
-            self.add_batch(predictions=predictions, references=references)
-        if self._counted is None:
+        counted = self._counted if predictions is None else self._with(predictions, references)
+        if counted is None:
             raise InputError(
                 "There must be something to compute from, got no predictions.",
                 hint="call `add_batch` first, or give `predictions` and `references`.",
             )
-        counted, self._counted = self._counted, None
-        return _describe(counted, self.normalize, self.epsilon)
+        result = _describe(counted, self.normalize, self.epsilon)
+        self._counted = None
+        return result
 
     def _feature_names(self) -> list[str]:
         # What `evaluate.combine` asks a module for, to know what to hand it.
@@ -140,6 +151,11 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
         raise InputError(
             f"A matrix must be small to be written as lists of rows, got {cm.n_classes:,} classes.",
             hint="use `deconfuse.ConfusionMatrix` itself, which keeps such counts sparse.",
+        )
+    if normalize not in get_args(MethodName):
+        raise InputError(
+            '`normalize` must be "bi", "row", "col" or "all" (or "true", "pred"), got'
+            f" {normalize!r}."
         )
     normalized = cm.normalize(normalize, epsilon)
     return {

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from deconfuse._checks import class_names
+from deconfuse._checks import class_names, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName
@@ -72,13 +72,14 @@ class _Counts(Metric):
                 f"{type(self).__name__} takes no argument {', '.join(map(repr, unknown))}."
             )
         super().__init__(**options)
-        if not isinstance(num_classes, int) or not 1 <= num_classes <= _MAX_CLASSES:
+        if not is_whole_number(num_classes) or not 1 <= num_classes <= _MAX_CLASSES:
             raise InputError(
                 f"`num_classes` must be a whole number from 1 to {_MAX_CLASSES:,},"
                 f" got {num_classes!r}.",
                 hint="for more classes, add `ConfusionMatrix.from_predictions(...)` of each batch:"
                 " it keeps only the pairs that occur.",
             )
+        num_classes = int(num_classes)
         self.num_classes = num_classes
         self.labels = tuple(range(num_classes)) if labels is None else class_names(labels)
         if len(self.labels) != num_classes:
