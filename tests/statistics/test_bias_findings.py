@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 import deconfuse as dc
 
 
@@ -20,3 +24,14 @@ def test_a_strong_bias_is_a_finding() -> None:
     kinds = [finding.kind for finding in dc.diagnose(cm).findings]
     assert "over_predicted" in kinds
     assert "under_predicted" in kinds
+
+
+def test_a_narrow_interval_is_told_with_the_digits_that_it_needs() -> None:
+    found = dc.diagnose([[60_000, 0], [30_000, 30_000]])
+    (over,) = (finding for finding in found.findings if finding.kind == "over_predicted")
+    told = re.search(r"(\S+) \((\S+) to (\S+)\) times", over.sentence)
+    assert told is not None
+    assert told.group(2) != told.group(3)
+    bias = found.biases[0]
+    expected = (bias.ratio, bias.low, bias.high)
+    assert [float(text) for text in told.groups()] == pytest.approx(expected, rel=1e-2)

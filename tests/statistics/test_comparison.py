@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.stats import binomtest
 from deconfuse import ConfusionMatrix, InputError, compare, normalize, overlap
 from deconfuse.statistics.cell_tests import rate_test
 from deconfuse.statistics.multiplicity import adjust, benjamini_hochberg, holm
+from deconfuse.statistics.resampling import overlap_interval
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
@@ -172,6 +174,64 @@ def test_two_samples_each_cannot_tell_and_that_is_said(first, second) -> None:
     assert "The two differ" not in text
     assert "could not be below" in text
     assert (c.p_values > 0.05).all()
+
+
+@pytest.mark.parametrize("count", [30, 100_000])
+def test_two_that_are_always_right_are_no_lack_of_samples(count: int) -> None:
+    c = compare(np.diag([count] * 3), np.diag([2 * count] * 3))
+    assert str(c).startswith(
+        "Neither of the two confuses any classes, so there is nothing to compare (p = 1, indep"
+    )
+    assert "could not be below" not in str(c)
+
+
+@pytest.mark.parametrize("few", [np.diag([29, 500]), np.array([[500, 0], [1, 500]])])
+def test_few_samples_without_errors_are_few(few: NDArray[np.int64]) -> None:
+    assert "Neither" not in str(compare(few, np.diag([500, 500])))
+    assert "Too few samples to tell" in str(compare(np.diag([29, 500]), np.diag([500, 500])))
+
+
+def test_few_heavy_samples_without_errors_are_few() -> None:
+    heavy = ConfusionMatrix.from_counts(np.diag([250.0, 250]), variances=np.diag([12500.0, 12500]))
+    assert "Too few samples to tell" in str(compare(heavy, heavy))
+
+
+def test_the_interval_of_the_overlap_without_any_spread() -> None:
+    none = np.zeros((2, 2))
+    stack = np.zeros((5, 2, 2))
+    assert overlap_interval(none, none, lambda: [stack], [stack], 0.95) == (1.0, 1.0)
+    moved = np.array([[0.1, -0.1], [-0.1, 0.1]])
+    low, high = overlap_interval(moved, none, lambda: [stack], [stack], 0.95)
+    assert low == high == pytest.approx(0.9)
+
+
+def test_what_is_undefined_is_null_in_json_and_a_dash_in_text() -> None:
+    c = compare([[80, 20], [9, 91]], [[50, 50], [9, 91]])
+    raw = c.raw_p_values.copy()
+    raw[1, 1] = np.nan
+    broken = replace(c, raw_p_values=raw, overlap_interval=(0.5, float("nan")))
+    data = json.loads(broken.to_json())
+    assert data["raw_p_values"][1][1] is None
+    assert data["overlap_interval"] == [0.5, None]
+    assert data["top"][-1]["p_value"] is None
+    assert str(broken).splitlines()[-1].endswith(" –")
+    assert "nan" not in str(broken).splitlines()[-1]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 66, 80, 200])
+def test_a_terminal_of_any_width_shows_whole_numbers(width: int) -> None:
+    names = ["a class of a long name", "dog"]
+    a, b = ([[80, 20], [9, 91]], [[50, 50], [9, 91]])
+    c = compare(ConfusionMatrix.from_counts(a, names), ConfusionMatrix.from_counts(b, names))
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(c)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).replace(",", " ").split()
+    for cell in c.top():
+        assert f"{cell.first:.4f}" in words
+        assert f"{cell.difference:+.4f}" in words
+        assert f"{cell.p_value:.3g}" in words
 
 
 def test_the_same_predictions_are_no_lack_of_samples() -> None:

@@ -347,6 +347,14 @@ def test_advice_is_said_once_and_sentences_stay_indented() -> None:
     assert any(line.startswith("    ") for line in section.splitlines())
 
 
+def test_the_headline_of_weighted_samples_says_what_they_weigh() -> None:
+    y, p = ["a", "b"] * 50, ["a", "b"] * 49 + ["b", "a"]
+    for weight, told in ((1e6, "100,000,000"), (0.015, "1.5")):
+        cm = ConfusionMatrix.from_predictions(y, p, sample_weight=np.full(100, weight))
+        assert diagnose(cm).headline.startswith(f"2 classes, samples weighing {told}: ")
+    assert diagnose([[49, 1], [1, 49]]).headline.startswith("2 classes, 100 samples: ")
+
+
 def test_json_form() -> None:
     days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
     d = diagnose(ConfusionMatrix.from_counts([[5, 1, 0], [2, 6, 0], [0, 0, 0]], labels=days))

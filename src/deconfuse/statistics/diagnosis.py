@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,6 +25,7 @@ from deconfuse.statistics.cells import (
 )
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
+from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
 from deconfuse.statistics.similarity import LookAlike, PairRanking, PairTable, pair_table
 
@@ -110,7 +109,7 @@ class Diagnosis:
         under = kinds.count("under_predicted")
         return (
             f"{_count(self.source.n_classes, 'class', 'classes')},"
-            f" {_total(self.source.total)}:"
+            f" {_total(self.source)}:"
             f" {_count(alike, 'pair that looks', 'pairs that look')} alike,"
             f" {_count(over, 'class', 'classes')} over- and {under:,} under-predicted."
         )
@@ -129,9 +128,9 @@ class Diagnosis:
         reliability = self.reliability
         every = self.source.n_classes <= _MAX_JSON_CELLS
         return {
-            "labels": _plain(self.labels),
-            "total": _plain(self.source.total),
-            "counts": _plain(_dense(self.source)) if every else None,
+            "labels": plain_value(self.labels),
+            "total": plain_value(self.source.total),
+            "counts": plain_value(_dense(self.source)) if every else None,
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
@@ -140,19 +139,19 @@ class Diagnosis:
             "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
             "biases": [_record(bias) for bias in self.biases],
             "attribution": {
-                "label": _plain(self.attribution.label),
-                "prediction": _plain(self.attribution.prediction),
+                "label": plain_value(self.attribution.label),
+                "prediction": plain_value(self.attribution.prediction),
                 "uniform": self.attribution.uniform,
                 "cells": [_record(cell) for cell in self.attribution.top(_TOP_CELLS)],
             },
             "reliability": {
-                "effective_samples": _plain(reliability.effective_samples),
+                "effective_samples": plain_value(reliability.effective_samples),
                 "empty_cells": reliability.empty_cells,
                 "classes": [_record(item) for item in reliability],
-                "cells": _plain(reliability.cells._asdict()) if every else None,
+                "cells": plain_value(reliability.cells._asdict()) if every else None,
             },
-            "hierarchy": _plain(self.hierarchy) if tree else None,
-            "order": _plain(self.order) if tree else None,
+            "hierarchy": plain_value(self.hierarchy) if tree else None,
+            "order": plain_value(self.order) if tree else None,
         }
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -296,10 +295,9 @@ def _is_full(cm: ConfusionMatrix) -> bool:
     return int(np.count_nonzero(sparse.coo_array(cm.counts).data)) == cm.n_classes**2
 
 
-def _total(total: float) -> str:
-    if float(total).is_integer():
-        return f"{total:,.0f} samples"
-    return f"samples weighing {total:,.4g}"
+def _total(cm: ConfusionMatrix) -> str:
+    total = f"{cm.total:,.0f}" if float(cm.total).is_integer() else f"{cm.total:,.4g}"
+    return f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -307,19 +305,4 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _record(item: Any) -> dict[str, Any]:
-    return {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it; what is undefined or infinite as None."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
+    return {field.name: plain_value(getattr(item, field.name)) for field in fields(item)}

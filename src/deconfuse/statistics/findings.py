@@ -355,7 +355,10 @@ def _verb(labels: Sequence[Label], one: str, many: str) -> str:
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    return f"{significant(value)} ({significant(low)} to {significant(high)})"
+    # Two digits, or as many as tell the ends of a narrow interval apart.
+    digits = next((n for n in (2, 3, 4) if significant(low, n) != significant(high, n)), 2)
+    told, start, end = (significant(number, digits) for number in (value, low, high))
+    return f"{told} ({start} to {end})"
 
 
 def _times(factor: float) -> str:

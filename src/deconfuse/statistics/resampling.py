@@ -173,7 +173,10 @@ def overlap_interval(
         return np.asarray(np.abs(values).sum(axis=(-2, -1)))
 
     def near(values: FloatArray) -> FloatArray:
-        return np.asarray((chance * np.exp(-(values**2) / width)).sum(axis=(-2, -1)))
+        # Without any spread, only a difference of zero may be zero.
+        far = np.where(values == 0, 0.0, np.inf)
+        steps = np.divide(values**2, width, out=far, where=width > 0)
+        return np.asarray((chance * np.exp(-steps)).sum(axis=(-2, -1)))
 
     far, close = _measured(by_chance(), distance, near)
     factor = float(far.mean() / close.mean()) if close.any() else 0.0
