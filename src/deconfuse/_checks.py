@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,12 +22,15 @@ __all__ = [
     "LabelKind",
     "as_count_matrix",
     "as_label",
+    "as_numbers",
     "class_names",
     "is_finite_number",
+    "is_missing",
     "is_whole_number",
     "kind_of",
     "refuse_masked",
     "show",
+    "summed",
 ]
 
 Label: TypeAlias = bool | int | str | datetime.date
@@ -33,6 +38,8 @@ LabelKind: TypeAlias = Literal["bool", "int", "str", "date"]
 CountMatrix: TypeAlias = npt.NDArray[Any] | sp.csr_array
 
 _INT64_MAX = int(np.iinfo(np.int64).max)
+# By name, so that pandas is not imported to find out.
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
 def show(values: Iterable[object], limit: int = 5) -> str:
@@ -49,12 +56,25 @@ def _short(value: object) -> str:
 
 def is_finite_number(value: object) -> bool:
     """Return whether a value is a number that is neither infinite nor NaN."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and bool(np.isfinite(value))
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # An int beyond all floats.
+        return False
 
 
 def is_whole_number(value: object) -> bool:
     """Return whether a value is an integer."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, NaT or pandas' NA."""
+    if type(value).__name__ in _MISSING_TYPES:
+        return True
+    # Only of these types: comparing others may give no plain yes or no.
+    return isinstance(value, (float, np.floating, np.datetime64, Decimal)) and value != value
 
 
 def kind_of(value: object) -> LabelKind | None:
@@ -81,20 +101,36 @@ def as_label(value: object, *, name: str) -> Label:
         return int(value)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]").item()
-    if isinstance(value, datetime.datetime) and value == value and value.time() == datetime.time():
-        return value.date()
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value
-    if isinstance(value, (float, np.floating)) and np.isfinite(value) and float(value).is_integer():
-        return int(value)
-    if value is None or value != value:
+    if is_missing(value):
         raise InputError(
             f"`{name}` must have no missing values, got {value!r}.",
             hint="drop these samples, or give the missing class a name of its own.",
         )
-    raise InputError(
+    if isinstance(value, (datetime.datetime, np.datetime64)):
+        return _as_date(value, name=name)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value
+    if isinstance(value, (float, np.floating)) and np.isfinite(value) and float(value).is_integer():
+        return int(value)
+    raise _no_label(value, name=name)
+
+
+def _as_date(value: datetime.datetime | np.datetime64, *, name: str) -> datetime.date:
+    """Return the date of a midnight, local where the value has a time zone."""
+    # What Python's datetime cannot hold would be cut off below without a word.
+    rest = bool(getattr(value, "nanosecond", 0))
+    time: Any = value
+    if isinstance(value, np.datetime64):
+        time = value.astype("datetime64[us]")
+        rest, time = bool(time != value), time.item()
+    # Years beyond those of Python's datetime are plain numbers here.
+    if rest or not isinstance(time, datetime.datetime) or time.time() != datetime.time():
+        raise _no_label(value, name=name)
+    return time.date()
+
+
+def _no_label(value: object, *, name: str) -> InputError:
+    return InputError(
         f"Values of `{name}` must be int, str, bool or date, got {_short(value)}"
         f" ({type(value).__name__}).",
         hint="name classes by whole numbers or by strings.",
@@ -107,6 +143,11 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
         raise InputError(
             f"`{name}` must be a sequence of class names, got {_short(values)}.",
             hint='put the names in a list, as in ["cat", "dog"].',
+        )
+    if isinstance(values, (set, frozenset)):
+        raise InputError(
+            f"`{name}` must be in an order, got a {type(values).__name__}, which has none.",
+            hint=f"choose one, as in `sorted({name})`." if name.isidentifier() else None,
         )
     if getattr(values, "ndim", 1) != 1:
         raise InputError(
@@ -149,19 +190,51 @@ def _count_masked(values: object) -> int:
     return 0
 
 
-def as_count_matrix(counts: object, *, name: str = "counts") -> CountMatrix:
+def as_count_matrix(counts: Any, *, name: str = "counts") -> CountMatrix:
     """Return counts as a new square int64 or float64 array, or a canonical csr_array."""
+    result: CountMatrix
     if sp.issparse(counts):
-        matrix = sp.csr_array(counts, copy=True)
-        matrix.sum_duplicates()
+        _check_square(counts.shape, name=name)
+        matrix = summed(counts, _wide_type(counts, name=name))
         matrix.data = _cell_values(matrix.data, name=name)
         matrix.eliminate_zeros()
-        matrix.sort_indices()
-        shape, values = matrix.shape, matrix.data
-        result: CountMatrix = matrix
+        values, result = matrix.data, matrix
     else:
-        dense = _cell_values(counts, name=name)
-        shape, values, result = dense.shape, dense, dense
+        values = result = _cell_values(counts, name=name)
+        _check_square(values.shape, name=name)
+    _check_total(values, name=name)
+    return result
+
+
+def summed(matrix: Any, dtype: npt.DTypeLike) -> sp.csr_array:
+    """Return a sparse array as a new canonical one of a type, in which repeated cells add up.
+
+    Examples
+    --------
+    >>> twice = sp.coo_array((np.array([200, 100], np.uint8), ([0, 0], [0, 0])), shape=(1, 1))
+    >>> summed(twice, np.int64).toarray()
+    array([[300]])
+    """
+    # The type comes first: in their own, many small numbers in one cell would wrap around.
+    result = sp.csr_array(matrix.astype(dtype))
+    result.sum_duplicates()
+    return result
+
+
+def _wide_type(matrix: Any, *, name: str) -> npt.DTypeLike:
+    """Return the type in which repeated cells can be added up."""
+    kind = matrix.dtype.kind
+    if kind not in "biu":
+        return np.float64 if kind == "f" else matrix.dtype
+    entries = sp.coo_array(matrix).data
+    if np.abs(entries, dtype=np.float64).sum() > _INT64_MAX * (1 - 1e-6) and (
+        sum(map(abs, entries.tolist())) > _INT64_MAX
+    ):
+        raise InputError(_too_large(name), hint="give the counts as floats.")
+    return np.int64
+
+
+def _check_square(shape: tuple[int, ...], *, name: str) -> None:
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(
             f"`{name}` must be square, with true classes on rows and predicted classes on columns,"
@@ -170,14 +243,13 @@ def as_count_matrix(counts: object, *, name: str = "counts") -> CountMatrix:
         )
     if shape[0] == 0:
         raise InputError(f"`{name}` must have at least one class, got an empty matrix.")
-    _check_total(values, name=name)
-    return result
 
 
-def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
+def as_numbers(values: object, *, name: str) -> npt.NDArray[Any]:
+    """Return values as a new array of bool, int, uint or float, in C order."""
     refuse_masked(values, name=name)
     try:
-        array = np.array(values)
+        array = np.array(values, order="C")
     except ValueError as error:
         raise InputError(
             f"`{name}` must be a matrix with rows of equal length, got rows that differ.",
@@ -186,6 +258,11 @@ def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
         array = _from_objects(array, name=name)
     if array.dtype.kind not in "biuf":
         raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
+    return array
+
+
+def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
+    array = as_numbers(values, name=name)
     if array.dtype.kind == "f":
         missing = int(np.isnan(array).sum())
         if missing:
@@ -209,7 +286,7 @@ def _cell_values(values: object, *, name: str) -> npt.NDArray[Any]:
 
 def _from_objects(array: npt.NDArray[Any], *, name: str) -> npt.NDArray[Any]:
     values = array.ravel().tolist()
-    missing = sum(1 for value in values if value is None or value is not value or value != value)
+    missing = sum(map(is_missing, values))
     if missing:
         raise InputError(
             f"`{name}` must have no missing values, got {missing:,} None or NaN.",

@@ -103,7 +103,9 @@ def _memberships(names: tuple[Label, ...], groups: object) -> dict[Label, Label]
     group_of: dict[Label, Label] = {}
     for raw_name, members in groups.items():
         name = as_label(raw_name, name="groups")
-        for member in class_names(members, name=f"groups[{raw_name!r}]"):
+        # The order of members has no effect, so a set of them will do.
+        listed = sorted(members, key=repr) if isinstance(members, (set, frozenset)) else members
+        for member in class_names(listed, name=f"groups[{raw_name!r}]"):
             # In Python True == 1, but the class True is not the class 1.
             if member not in known or kind_of(member) != kind_of(names[0]):
                 raise InputError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import LabelKind, as_label, kind_of, show
+from deconfuse._checks import LabelKind, as_label, is_missing, kind_of, show
 from deconfuse._sources import Coded, not_one_dimensional, open_source
 from deconfuse._words import WordTable
 from deconfuse.errors import InputError
@@ -23,8 +23,8 @@ __all__ = ["CHUNK", "LabelColumn", "Vocabulary", "WeightColumn", "open_labels", 
 # Long enough to hide the cost of a call, short enough for its buffers to stay in cache.
 CHUNK = 1 << 16
 
+_INT64_MAX = np.uint64(np.iinfo(np.int64).max)
 _SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
-_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
 class Vocabulary(dict[Any, int]):
@@ -108,14 +108,18 @@ class WeightColumn(_Column):
     def chunk(self, start: int) -> npt.NDArray[Any]:
         """Return the weights from ``start`` on, as int64 or float64."""
         values = self.read(start, min(start + CHUNK, self.size))
-        array = np.asarray(values.values if isinstance(values, Coded) else values)
+        if isinstance(values, Coded):
+            if _missing_mask(values).any():
+                raise self._missing()
+            values = np.asarray(values.values)[values.codes]
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise not_one_dimensional(self.name, None, hint=None) from None
         if array.dtype.kind == "O":
             if _missing_mask(array).any():
                 raise self._missing()
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError):
-                array = np.asarray(array, dtype=str)
+            array = _from_objects(array, self.name)
         if array.dtype.kind not in "biuf":
             raise InputError(
                 f"`{self.name}` must be numbers, got {show(array[:1].tolist())} ({array.dtype}).",
@@ -137,6 +141,13 @@ class WeightColumn(_Column):
                 f" {start + where:,}.",
                 hint="a sample of weight 0 counts for nothing.",
             )
+        if array.dtype == np.uint64 and (array > _INT64_MAX).any():
+            where = int((array > _INT64_MAX).argmax())
+            raise InputError(
+                f"Whole numbers in `{self.name}` must be at most 2**63 - 1, got {array[where]} at"
+                f" position {start + where:,}.",
+                hint="give the weights as floats.",
+            )
         return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 
@@ -152,12 +163,29 @@ def open_weights(values: object, *, name: str) -> WeightColumn:
     return WeightColumn(name, size, read)
 
 
+def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return objects as whole numbers where all are, else as floats, else as text."""
+    if all(isinstance(value, (int, np.integer)) for value in array.ravel().tolist()):
+        # Beyond 64 bits they stay objects, and become floats.
+        array = np.array(array.tolist())
+    if array.dtype.kind != "O":
+        return array
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InputError(f"`{name}` must be finite, got a number beyond all floats.") from None
+    except (TypeError, ValueError):
+        return np.array(list(map(str, array)))
+
+
 def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, npt.NDArray[Any]]:
     """Return the kind of a piece of a column, and its whole numbers or its codes."""
     if isinstance(values, Coded):
         return _encode_coded(values, vocabulary, name)
     if isinstance(values, list):
         return _encode_list(values, vocabulary, name)
+    if values.ndim != 1:
+        raise not_one_dimensional(name, None, hint=_SCORES_HINT)
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
     match values.dtype.kind:
@@ -192,7 +220,7 @@ def _encode(values: Any, vocabulary: Vocabulary, name: str) -> tuple[LabelKind, 
 def _encode_coded(
     piece: Coded, vocabulary: Vocabulary, name: str
 ) -> tuple[LabelKind, npt.NDArray[Any]]:
-    if (piece.codes < 0).any() or any(map(_is_missing, piece.values)):
+    if (piece.codes < 0).any() or any(map(is_missing, piece.values)):
         raise _MissingValuesError
     kind, table = _encode_list(piece.values, vocabulary, name)
     return kind, table[piece.codes]
@@ -209,7 +237,7 @@ def _encode_list(
     if any(issubclass(one, (list, tuple, np.ndarray)) for one in types):
         raise not_one_dimensional(name, None, hint=_SCORES_HINT)
     # Rarer types: what they stand for is decided value by value.
-    if any(map(_is_missing, values)):
+    if any(map(is_missing, values)):
         raise _MissingValuesError
     if any(issubclass(one, (float, np.floating)) for one in types):
         floats = [value for value in values if isinstance(value, (float, np.floating))]
@@ -274,16 +302,10 @@ def _mixed(name: str, kinds: Iterable[str]) -> InputError:
 
 def _missing_mask(values: Any) -> npt.NDArray[np.bool_]:
     if isinstance(values, Coded):
-        missing = np.fromiter(map(_is_missing, values.values), np.bool_, len(values.values))
+        missing = np.fromiter(map(is_missing, values.values), np.bool_, len(values.values))
         # A code of -1 wraps around to the value appended here.
         return np.append(missing, True)[values.codes]
     if isinstance(values, np.ndarray) and values.dtype.kind in "fM":
         return np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
     items = values.tolist() if isinstance(values, np.ndarray) else values
-    return np.fromiter(map(_is_missing, items), np.bool_, len(items))
-
-
-def _is_missing(value: object) -> bool:
-    if type(value).__name__ in _MISSING_TYPES:
-        return True
-    return isinstance(value, (float, np.floating, np.datetime64)) and value != value
+    return np.fromiter(map(is_missing, items), np.bool_, len(items))

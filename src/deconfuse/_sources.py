@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from deconfuse.errors import InputError
 
-__all__ = ["Coded", "not_one_dimensional", "open_source"]
+__all__ = ["Coded", "from_torch", "not_one_dimensional", "open_source"]
 
 
 class Coded(NamedTuple):
@@ -37,7 +37,7 @@ def open_source(
     if isinstance(values, (list, tuple, range)):
         return len(values), lambda start, stop: list(values[start:stop])
     if _is_from(values, "torch", "Tensor"):
-        return len(values), lambda start, stop: _from_torch(values[start:stop])
+        return len(values), lambda start, stop: from_torch(values[start:stop])
     if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
         raise InputError(
             f"`{name}` must be a one-dimensional sequence, got {type(values).__name__}.",
@@ -83,9 +83,18 @@ def _as_series(values: object) -> Any | None:
     return series if isinstance(series, nw.Series) else None
 
 
-def _from_torch(tensor: Any) -> npt.NDArray[Any]:
-    tensor = tensor.detach()
+def from_torch(values: Any) -> Any:
+    """Return a torch tensor as an array, wherever it is and however it is stored.
+
+    What is not a tensor is returned as it is.
+    """
+    if not _is_from(values, "torch", "Tensor"):
+        return values
+    tensor = values.detach()
+    if tensor.layout is not sys.modules["torch"].strided:
+        tensor = tensor.to_dense()
     if tensor.dtype.is_floating_point:
+        # NumPy does not know all of torch's floats.
         tensor = tensor.double()
     return np.asarray(tensor.cpu().numpy())
 
@@ -104,8 +113,14 @@ def _from_series(series: Any) -> npt.NDArray[Any] | list[Any] | Coded:
             return _coded_by_pyarrow(native)
         if implementation.is_polars():
             return _coded_by_polars(series.cast(nw.String).to_native())
+    if series.dtype in (nw.Int128, nw.UInt128):
+        # NumPy has no such type; Python's ints hold them all.
+        return list(series.to_list())
     if series.dtype != nw.Object and series.null_count():
         return list(series.to_list())
+    if series.dtype == nw.Datetime and series.dtype.time_zone is not None:
+        # NumPy has no time zones: it would show the clock of UTC instead of the column's own.
+        series = series.dt.replace_time_zone(None)
     return np.asarray(series.to_numpy())
 
 
@@ -113,11 +128,18 @@ def _coded_by_pyarrow(chunked: Any) -> Coded:
     array = chunked.combine_chunks()
     if hasattr(array, "chunks"):  # Before PyArrow 17 an empty or split array stays chunked.
         array = sys.modules["pyarrow"].concat_arrays(array.chunks)
-    if not hasattr(array, "dictionary"):
+    is_given = hasattr(array, "dictionary")
+    if not is_given:
         array = array.dictionary_encode()
-    return Coded(
-        array.indices.fill_null(-1).to_numpy(zero_copy_only=False), array.dictionary.to_pylist()
-    )
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if not is_given:
+        return Coded(codes, array.dictionary.to_pylist())
+    # A dictionary may hold more than its column: what is not in use must not be judged.
+    is_used = np.zeros(len(array.dictionary) + 1, np.bool_)
+    is_used[codes] = True
+    places = np.append(np.cumsum(is_used[:-1]) - 1, -1)
+    used = array.dictionary.take(np.flatnonzero(is_used[:-1]))
+    return Coded(places[codes], used.to_pylist())
 
 
 def _coded_by_polars(series: Any) -> Coded:

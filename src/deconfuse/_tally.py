@@ -24,7 +24,7 @@ _FEW_CELLS = 1 << 14
 # Pairs gathered before they are sorted together.
 _RUN = 1 << 20
 _INT32 = np.iinfo(np.int32)
-_INT64_MAX = int(np.iinfo(np.int64).max)
+_INT64_MIN, _INT64_MAX = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
 class PairTally(NamedTuple):
@@ -162,7 +162,7 @@ class _Square:
             # At least double, so that values that drift move the histogram a few times only.
             side = max(side, min(2 * self.side, widest))
             if low < self.low and low != 0:
-                low = high - side + 1
+                low = max(high - side + 1, _INT64_MIN)
         shift = self.low - low
         self.counts = _moved(self.counts, self.side, side, shift)
         if self.is_weighted:

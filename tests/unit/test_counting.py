@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from deconfuse import ConfusionMatrix
+from deconfuse import ConfusionMatrix, InputError
 from deconfuse._columns import CHUNK
 from tests.support import require
 
@@ -210,6 +211,53 @@ def test_midnights_are_dates() -> None:
     assert cm.labels == (datetime.date(2024, 5, 1), datetime.date(2024, 5, 2))
 
 
+def in_tokyo(library: str, *times: datetime.datetime) -> Any:
+    local = [time.replace(tzinfo=ZoneInfo("Asia/Tokyo")) for time in times]
+    if library == "list":
+        return local
+    require(library)
+    if library == "pandas":
+        return pandas_series(list(times)).dt.tz_localize("Asia/Tokyo")
+    if library == "polars":
+        return polars_series(list(times)).dt.replace_time_zone("Asia/Tokyo")
+    import pyarrow as pa
+
+    return pa.array(local, pa.timestamp("us", "Asia/Tokyo"))
+
+
+@pytest.mark.parametrize("library", ["list", "pandas", "polars", "pyarrow"])
+def test_midnights_are_those_of_the_time_zone(library: str) -> None:
+    days = in_tokyo(library, datetime.datetime(2020, 1, 2), datetime.datetime(2020, 7, 3))
+    cm = ConfusionMatrix.from_predictions(days, days)
+    assert cm.labels == (datetime.date(2020, 1, 2), datetime.date(2020, 7, 3))
+    # In UTC this is midnight; on the column's own clock it is nine o'clock.
+    times = in_tokyo(library, datetime.datetime(2020, 1, 2, 9))
+    with pytest.raises(InputError, match=r"`y_true` must be int, str, bool or date, got .*9[:,]"):
+        ConfusionMatrix.from_predictions(times, times)
+
+
+def test_whole_numbers_of_128_bits_are_counted() -> None:
+    require("polars")
+    import polars as pl
+
+    for dtype in (pl.Int128, getattr(pl, "UInt128", pl.Int128)):
+        column = pl.Series([3, 1, 3], dtype=dtype)
+        cm = ConfusionMatrix.from_predictions(column, [3, 3, 3], sample_weight=column)
+        assert cm.labels == (1, 3)
+        np.testing.assert_array_equal(cm.counts, [[0, 1], [0, 6]])
+
+
+@pytest.mark.parametrize("unused", ["z", None])
+def test_values_of_a_dictionary_that_are_not_in_use_do_not_count(unused: str | None) -> None:
+    require("pyarrow")
+    import pyarrow as pa
+
+    words = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["a", unused, "b"]))
+    cm = ConfusionMatrix.from_predictions(words, words)
+    assert cm == ConfusionMatrix.from_predictions(["b", "a", "b"], ["b", "a", "b"])
+    np.testing.assert_array_equal(cm.index_of(words), [1, 0, 1])
+
+
 def test_strided_and_read_only_arrays_are_counted_and_left_alone() -> None:
     table = np.array([TRUE["int"], PRED["int"]]).T
     table.flags.writeable = False
@@ -251,6 +299,19 @@ def test_integer_weights_stay_integers() -> None:
     assert cm.counts.dtype == np.int64
     np.testing.assert_array_equal(cm.counts, [[5, 0], [5, 0]])
     np.testing.assert_array_equal(cm.variances, [[13, 0], [25, 0]])
+
+
+def test_integer_weights_of_other_types_stay_integers() -> None:
+    require("pandas")
+    expected = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=[2, 3, 2])
+    for weights in (
+        np.array([2, 3, 2], dtype=object),
+        np.array([2, 3, 2], dtype=np.uint64),
+        pandas_series([2, 3, 2], dtype="category"),
+    ):
+        cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=weights)
+        assert cm == expected
+        assert cm.counts.dtype == np.int64
 
 
 def test_squared_weights_are_kept_as_variances() -> None:
@@ -305,6 +366,19 @@ def test_values_that_drift_slowly_are_counted() -> None:
     for values in (true, true[::-1], -true, true + 30):
         cm = ConfusionMatrix.from_predictions(values, values)
         np.testing.assert_array_equal(cm.counts, np.eye(40) * (CHUNK // 4))
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_values_at_the_ends_of_64_bits_are_counted(is_weighted: bool) -> None:
+    values = np.full(CHUNK + 5, -(2**63) + 10)
+    values[:100] += np.arange(100)
+    values[CHUNK:] = -(2**63)
+    for column in (values, -1 - values):
+        weights = np.full(len(column), 2) if is_weighted else None
+        cm = ConfusionMatrix.from_predictions(column, column, sample_weight=weights)
+        names, times = np.unique(column, return_counts=True)
+        assert cm.labels == tuple(names.tolist())
+        np.testing.assert_array_equal(cm.counts, np.diag(times * (1 + is_weighted)))
 
 
 def test_index_of_finds_positions_of_every_kind() -> None:

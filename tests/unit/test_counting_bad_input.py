@@ -90,6 +90,9 @@ def missing_in_libraries() -> dict[str, Any]:
         "pyarrow int": pa.array([1, None]),
         "pyarrow str": pa.array(["a", None]),
         "pyarrow dictionary": pa.array(["a", None]).dictionary_encode(),
+        "pyarrow dictionary with a null": pa.DictionaryArray.from_arrays(
+            pa.array([0, 1]), pa.array(["a", None])
+        ),
         "numpy dates": np.array(["2024-01-01", "NaT"], dtype="datetime64[D]"),
         "masked": np.ma.masked_array([1, 2], mask=[False, True]),
     }
@@ -119,6 +122,39 @@ def test_floats_too_large_to_be_exact() -> None:
     refused(
         r"must fit in 64 bits \(53 as floats\), got 1e\+20", "strings", lambda: count([1e20], [1])
     )
+
+
+def test_times_finer_than_a_microsecond() -> None:
+    require("pandas")
+    import pandas as pd
+
+    times = np.array(["2020-01-01T00:00:00.000000001", "2020-01-01"], "M8[ns]")
+    message, hint = "`y_true` must be int, str, bool or date, got .*000000001", "whole numbers"
+    refused(message, hint, lambda: count(times, times))
+    refused(message, hint, lambda: count([pd.Timestamp(times[0])], [pd.Timestamp(times[0])]))
+    # Beyond the years of Python's dates.
+    far = np.array(["20000-01-01"], "M8[s]")
+    refused("int, str, bool or date, got .*20000-01-01", hint, lambda: count(far, far))
+
+
+def test_integers_of_128_bits_too_large() -> None:
+    require("polars")
+    import polars as pl
+
+    huge = pl.Series([2**100, 1], dtype=pl.Int128)
+    refused("`y_true` must fit in 64 bits .*got 12676506", "strings", lambda: count(huge, huge))
+
+
+def test_columns_of_lists_and_records() -> None:
+    require("polars")
+    import polars as pl
+
+    for nested in (pl.Series([{"a": 1}, {"a": 2}]), pl.Series(np.eye(2)), pl.Series([[1], [2]])):
+        refused(
+            "`y_true` must be one-dimensional, got a sequence for each",
+            "argmax",
+            lambda nested=nested: count(nested, [1, 2]),
+        )
 
 
 def test_integers_too_large() -> None:
@@ -235,6 +271,17 @@ def test_a_value_outside_of_labels_is_named() -> None:
     refused("got 3", "add the class", lambda: count([1, 3], [1, 1], labels=[1, 2]))
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_labels_without_an_order(kind: Any) -> None:
+    refused(
+        f"`labels` must be in an order, got a {kind.__name__}, which has none",
+        r"sorted\(labels\)",
+        lambda: count(["a"], ["a"], labels=kind(["a", "b"])),
+    )
+    # A dict has an order: that of its making.
+    assert count(["a"], ["a"], labels={"b": 1, "a": 2}.keys()).labels == ("b", "a")
+
+
 def test_labels_of_another_type() -> None:
     refused(
         r"`labels` must be of the type of the values, got str \('0', '1'\) for int \(0, 1\)",
@@ -278,6 +325,14 @@ def test_labels_that_are_no_list_of_names() -> None:
         "drop",
         lambda: count([1], [1], labels=[1, None]),
     )
+    require("pandas")
+    import pandas as pd
+
+    refused(
+        "`labels` must have no missing values, got <NA>",
+        "drop",
+        lambda: count(["a"], ["a"], labels=["a", pd.NA]),
+    )
     refused(
         "`labels` must be one-dimensional, got 2 axes",
         None,
@@ -311,6 +366,13 @@ def test_labels_that_are_no_list_of_names() -> None:
         ([1.0, 2.0], "must have one weight per sample, got 2 weights for 3 samples", "filter"),
         (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)", None),
         ([2**62, 2**62, 2**62], r"`sample_weight` must add up to at most 2\*\*63 - 1", "floats"),
+        (
+            np.array([1, 2**63, 1], dtype=np.uint64),
+            r"`sample_weight` must be at most 2\*\*63 - 1, got 9223372036854775808 at position 1",
+            "as floats",
+        ),
+        ([[1], [2], [1, 1]], "must be one-dimensional, got a sequence for each sample", None),
+        ([1, 10**400, 1], "`sample_weight` must be finite, got a number beyond all floats", None),
         ([1e308, 1e308, 1e308], "must have squares with a finite sum", "divide all"),
     ],
 )
