@@ -11,14 +11,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
+from deconfuse._sources import from_torch
 from deconfuse._tally import assemble
 from deconfuse.errors import InputError
 
 __all__ = [
     "CORNER",
     "TOTALS_HINT",
+    "is_frame",
     "is_total",
     "named_counts",
+    "named_variances",
     "refuse_totals",
     "refuse_transposed",
     "scattered",
@@ -40,6 +43,12 @@ _AXIS_WORDS = re.compile(
 )
 
 
+def is_frame(values: Any) -> bool:
+    """Return whether a matrix is a data frame of any library, with class names of its own."""
+    is_bare = isinstance(values, (np.ndarray, list, tuple)) or sp.issparse(values)
+    return not is_bare and hasattr(values, "columns")
+
+
 def named_counts(
     counts: Any, labels: Iterable[object] | None
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
@@ -50,10 +59,10 @@ def named_counts(
     the names, 0, 1, 2 and so on by default.
     """
     wanted = None if labels is None else class_names(labels)
-    frame = None if isinstance(counts, (np.ndarray, list, tuple)) or sp.issparse(counts) else counts
-    if frame is not None and hasattr(frame, "columns"):
-        return _aligned(*_frame_parts(frame), wanted)
-    matrix = as_count_matrix(_from_torch(counts))
+    if is_frame(counts):
+        rows, columns = _axes(counts)
+        return _aligned(_cells(counts, columns), rows, columns, wanted)
+    matrix = as_count_matrix(from_torch(counts))
     if wanted is None:
         return matrix, tuple(range(matrix.shape[0]))
     if len(wanted) != matrix.shape[0]:
@@ -63,6 +72,38 @@ def named_counts(
         )
     refuse_totals(matrix, wanted)
     return matrix, wanted
+
+
+def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> Any:
+    """Return variances in the order of ``names``, which are those of ``counts`` as given.
+
+    A data frame is aligned by its names. A bare matrix has none, so it can belong to a data frame
+    only where that is in this order already.
+    """
+    own = [class_names(axis) for axis in _axes(counts)] if is_frame(counts) else [names, names]
+    if not is_frame(variances):
+        if any(axis != names for axis in own):
+            raise InputError(
+                "`variances` must name its classes where those of `counts` are put in another"
+                " order, got a matrix without names.",
+                hint="give it as a DataFrame with the rows and columns of `counts`.",
+            )
+        return from_torch(variances)
+    axes = _axes(variances)
+    place = {name: position for position, name in enumerate(names)}
+    places: list[list[int]] = []
+    for side, mine, theirs in zip(("rows", "columns"), axes, own, strict=True):
+        found = class_names(mine, name=f"{side} of variances")
+        differing = set(found) ^ set(theirs)
+        if differing or kind_of(found[0]) != kind_of(theirs[0]):
+            strange = [name for name in (*found, *theirs) if name in differing]
+            raise InputError(
+                f"`variances` must have the {side} of `counts`, got {show(strange or found)} in one"
+                " of them only.",
+                hint="make both from the same samples and classes.",
+            )
+        places.append([place[name] for name in found])
+    return _placed(_cells(variances, axes[1]), places[0], places[1], len(names))
 
 
 def is_total(name: object) -> bool:
@@ -148,24 +189,33 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
     return assemble(parts[0], parts[1], parts[2], n_classes)
 
 
-def _from_torch(counts: Any) -> Any:
-    return counts.detach().cpu().numpy() if hasattr(counts, "detach") else counts
-
-
-def _frame_parts(
-    frame: Any,
-) -> tuple[npt.NDArray[Any] | sp.coo_array, list[object], list[object]]:
-    """Return the cells of a data frame, the names of its rows and of its columns."""
+def _axes(frame: Any) -> tuple[list[object], list[object]]:
+    """Return the names of the rows and of the columns of a data frame."""
     columns = list(getattr(frame, "column_names", frame.columns))
+    if len(set(columns)) < len(columns):
+        # Columns are taken by name below, which needs names that are distinct.
+        class_names(columns, name="columns of counts")
     index = getattr(frame, "index", None)
-    rows = None if index is None else list(index)
-    if len(columns) == len(frame) + 1 or (columns and columns[0] == CORNER):
-        # A table whose first column holds the row names, as a file with names is read.
+    if _starts_with_names(frame, index, columns):
         refuse_transposed(columns[0])
-        first = _column(frame, columns[0])
-        return _cells(frame, columns[1:]), first, columns[1:]
+        return _column(frame, columns[0]), columns[1:]
     refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
-    return _cells(frame, columns), columns if rows is None else rows, columns
+    return columns if index is None else list(index), columns
+
+
+def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
+    """Return whether the first column holds the row names, as a file with names is read."""
+    if columns and isinstance(columns[0], str) and columns[0] == CORNER:
+        return True
+    if len(columns) != len(frame) + 1 or len(columns) < 2:
+        return False
+    if index is None:
+        return True
+    # An index that was set has the names of the rows; the first column is then a class.
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        return False
+    is_class = kind_of(columns[0]) == kind_of(columns[1])
+    return not is_class or any(isinstance(name, str) for name in _column(frame, columns[0]))
 
 
 def _column(frame: Any, name: object) -> list[object]:
@@ -173,13 +223,18 @@ def _column(frame: Any, name: object) -> list[object]:
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
 
 
+def _cell_column(frame: Any, name: object) -> npt.NDArray[Any]:
+    values = frame[name]
+    # NumPy has no such type; Python's ints hold them all.
+    is_wide = str(getattr(values, "dtype", "")) in ("Int128", "UInt128")
+    return np.array(_column(frame, name)) if is_wide else np.asarray(values)
+
+
 def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array:
-    if len(set(columns)) < len(columns):
-        class_names(columns, name="columns of counts")
     if hasattr(frame, "sparse") and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
         # A sparse pandas frame: as dense cells, many classes would not fit in memory.
         return sp.coo_array(frame[columns].sparse.to_coo())
-    parts = [np.asarray(frame[name]) for name in columns]
+    parts = [_cell_column(frame, name) for name in columns]
     return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
 
 
@@ -224,14 +279,19 @@ def _aligned(
             if totals
             else "give all classes as `labels=`; what a frame lacks then counts 0.",
         )
-    row_places = np.array([place[name] for name in row_names])
-    column_places = np.array([place[name] for name in column_names])
-    if not isinstance(cells, np.ndarray):
-        moved = assemble(row_places[cells.row], column_places[cells.col], cells.data, len(names))
-        matrix = as_count_matrix(moved)
-    else:
-        square = np.zeros((len(names), len(names)), dtype=cells.dtype)
-        square[np.ix_(row_places, column_places)] = cells
-        matrix = as_count_matrix(square)
+    rows_at, columns_at = ([place[name] for name in axis] for axis in (row_names, column_names))
+    matrix = as_count_matrix(_placed(cells, rows_at, columns_at, len(names)))
     refuse_totals(matrix, names)
     return matrix, names
+
+
+def _placed(
+    cells: npt.NDArray[Any] | sp.coo_array, rows: list[int], columns: list[int], n_classes: int
+) -> CountMatrix:
+    """Return the square matrix with the cells of a frame at their places."""
+    if not isinstance(cells, np.ndarray):
+        places = np.array(rows)[cells.row], np.array(columns)[cells.col]
+        return assemble(*places, cells.data, n_classes)
+    square = np.zeros((n_classes, n_classes), dtype=cells.dtype)
+    square[np.ix_(rows, columns)] = cells
+    return square

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse._checks import as_numbers, summed
+from deconfuse._named_counts import is_frame
+from deconfuse._sources import from_torch
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -19,7 +22,7 @@ def overlap(a: Any, b: Any) -> float:
 
     Parameters
     ----------
-    a, b : array-like, sparse array, ConfusionMatrix or Normalized
+    a, b : array-like, sparse array, DataFrame, ConfusionMatrix or Normalized
         Non-negative, of equal shape. Each is divided by its own total first. Where both have class
         names, these must be the same; they are matched by name.
 
@@ -38,7 +41,7 @@ def overlap(a: Any, b: Any) -> float:
     >>> dc.overlap([[1, 0], [0, 1]], [[2, 0], [2, 0]])
     0.5
     """
-    p, q = _as_shares(a, b)
+    p, q = _as_shares(a, b, names=("a", "b"))
     shared = np.minimum(p, q) if isinstance(p, np.ndarray) else p.minimum(q)
     # Rounding in the two totals can carry the sum a hair past one.
     return min(1.0, float(shared.sum()))
@@ -53,7 +56,7 @@ def l1_distance(a: Any, b: Any) -> float:
     >>> dc.l1_distance([[1, 0], [0, 1]], [[2, 0], [2, 0]])
     1.0
     """
-    p, q = _as_shares(a, b)
+    p, q = _as_shares(a, b, names=("a", "b"))
     return float(abs(p - q).sum())
 
 
@@ -72,7 +75,7 @@ def kl_divergence(p: Any, q: Any) -> float:
     >>> round(dc.kl_divergence([[1, 1], [1, 1]], [[2, 1], [1, 2]]), 4)
     0.0589
     """
-    left, right = _as_shares(p, q)
+    left, right = _as_shares(p, q, names=("p", "q"))
     if sparse.issparse(left):
         entries = sparse.coo_array(left)
         x, y = entries.data, np.asarray(right[entries.row, entries.col]).ravel()
@@ -85,11 +88,11 @@ def kl_divergence(p: Any, q: Any) -> float:
     return max(0.0, float(terms.sum()))
 
 
-def _as_shares(a: Any, b: Any) -> tuple[Any, Any]:
+def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
     """Return both matrices divided by their totals, dense or both sparse, classes aligned."""
     # A data frame has class names on its axes, as a confusion matrix does.
-    a, b = (ConfusionMatrix.from_counts(m) if _is_frame(m) else m for m in (a, b))
-    first, second = _values(a, "the first matrix"), _values(b, "the second matrix")
+    a, b = (ConfusionMatrix.from_counts(m) if is_frame(m) else m for m in (a, b))
+    first, second = _values(a, names[0]), _values(b, names[1])
     if first.shape != second.shape:
         raise InputError(
             f"Both matrices must have the same shape, got {first.shape} and {second.shape}.",
@@ -101,10 +104,6 @@ def _as_shares(a: Any, b: Any) -> tuple[Any, Any]:
     if sparse.issparse(first) != sparse.issparse(second):
         first, second = sparse.csr_array(first), sparse.csr_array(second)
     return _share(first), _share(second)
-
-
-def _is_frame(matrix: Any) -> bool:
-    return hasattr(matrix, "index") and hasattr(matrix, "columns")
 
 
 def _share(matrix: Any) -> Any:
@@ -125,26 +124,29 @@ def _align(matrix: Any, wanted: tuple[object, ...], given: tuple[object, ...]) -
     return matrix[order][:, order]
 
 
-def _values(matrix: Any, what: str) -> NDArray[np.float64] | sparse.csr_array:
+def _values(matrix: Any, name: str) -> NDArray[np.float64] | sparse.csr_array:
     for attribute in ("counts", "matrix"):
         if hasattr(matrix, attribute):
             matrix = getattr(matrix, attribute)
             break
+    if not sparse.issparse(matrix):
+        matrix = as_numbers(from_torch(matrix), name=name)
+    elif matrix.dtype.kind not in "biuf":
+        raise InputError(f"`{name}` must be numbers, got {matrix.dtype}.")
+    if matrix.ndim != 2:
+        raise InputError(f"Each matrix must have two axes, got shape {matrix.shape}.")
     if sparse.issparse(matrix):
-        values = sparse.csr_array(matrix, dtype=np.float64)
+        values = summed(matrix, np.float64)
         entries = values.data
     else:
-        values = np.asarray(matrix, dtype=np.float64)
-        if values.ndim != 2:
-            raise InputError(f"Each matrix must have two axes, got shape {values.shape}.")
-        entries = values
+        values = entries = matrix.astype(np.float64)
     if entries.size and not np.isfinite(entries).all():
         raise InputError(
-            f"Each matrix must hold finite numbers, but {what} has NaN or infinite cells.",
+            f"Each matrix must hold finite numbers, but `{name}` has NaN or infinite cells.",
             hint="cells of an empty row or column are undefined; leave that class out of both.",
         )
     if entries.size and entries.min() < 0:
-        raise InputError(f"Each matrix must not be negative, but {what} is in places.")
+        raise InputError(f"Each matrix must not be negative, but `{name}` is in places.")
     if not entries.any():
-        raise InputError(f"Each matrix must have a positive cell, but {what} has none.")
+        raise InputError(f"Each matrix must have a positive cell, but `{name}` has none.")
     return values

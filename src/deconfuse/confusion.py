@@ -20,7 +20,7 @@ from deconfuse._checks import (
     show,
 )
 from deconfuse._classes import coarser, reordered, union
-from deconfuse._named_counts import named_counts
+from deconfuse._named_counts import named_counts, named_variances
 from deconfuse._tally import prefers_sparse
 from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
@@ -170,8 +170,9 @@ class ConfusionMatrix:
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.
-        variances : array-like or sparse array, optional
-            Sum of squared weights of each cell, if the counts are weighted.
+        variances : array-like, DataFrame or sparse array, optional
+            Sum of squared weights of each cell, if the counts are weighted. A DataFrame is aligned
+            by name as the counts are; it is needed where these are put in another order.
 
         Returns
         -------
@@ -183,13 +184,16 @@ class ConfusionMatrix:
         >>> ConfusionMatrix.from_counts([[5, 1], [0, 4]], labels=["cat", "dog"]).total
         10
         """
-        if hasattr(counts, "normalize") or hasattr(counts, "source"):
+        # By their types: a data frame has its columns as attributes, whatever they are called.
+        if any(isinstance(one, ConfusionMatrix) for one in (counts, getattr(counts, "source", 0))):
             raise InputError(
                 f"`counts` must be a matrix of numbers, got a {type(counts).__name__}.",
                 hint="use a ConfusionMatrix as it is (`reorder` changes its classes); a Normalized"
                 " has its counts in `.source` and its values in `.matrix`.",
             )
         matrix, names = named_counts(counts, labels)
+        if variances is not None:
+            variances = named_variances(variances, counts, names)
         return cls(matrix, names, variances)
 
     @classmethod
@@ -449,7 +453,9 @@ class ConfusionMatrix:
         return ConfusionMatrix, (self.counts, self.labels, variances)
 
     def __hash__(self) -> int:
-        return hash((kind_of(self.labels[0]), self.labels, self.total))
+        # Cells, because sums depend on order and type; floats, since whole counts equal them.
+        cells = self.counts.diagonal().astype(np.float64).tolist()
+        return hash((kind_of(self.labels[0]), self.labels, tuple(cells)))
 
     def __repr__(self) -> str:
         hits = self.counts.diagonal().sum().item()

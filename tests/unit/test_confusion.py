@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime
+import importlib
 import pickle
 from typing import Any
 
@@ -133,6 +134,16 @@ def test_equality_and_hash() -> None:
     assert hash(cm) == hash(small())
     assert cm == ConfusionMatrix.from_counts(np.array(COUNTS, dtype=float), NAMES)
     assert hash(cm) == hash(ConfusionMatrix.from_counts(np.array(COUNTS, dtype=float), NAMES))
+    # Sums depend on the order in memory and on the type, equality does not.
+    cells = np.random.default_rng(1).random((40, 40))
+    one = ConfusionMatrix.from_counts(cells)
+    other = ConfusionMatrix.from_counts(np.asfortranarray(cells))
+    assert one == other
+    assert hash(one) == hash(other)
+    one = ConfusionMatrix.from_counts([[2**53, 1], [0, 0]])
+    other = ConfusionMatrix.from_counts([[2.0**53, 1], [0, 0]])
+    assert one == other
+    assert hash(one) == hash(other)
     different = [
         cm.reorder(["dog", "cat", "emu"]),
         ConfusionMatrix.from_counts(COUNTS, ["cat", "dog", "fox"]),
@@ -308,6 +319,11 @@ def test_counts_from_a_tensor() -> None:
     import torch
 
     assert ConfusionMatrix.from_counts(torch.tensor(COUNTS), NAMES) == small()
+    floats = torch.tensor(COUNTS, dtype=torch.bfloat16, requires_grad=True)
+    assert ConfusionMatrix.from_counts(floats, NAMES) == small()
+    assert ConfusionMatrix.from_counts(torch.tensor(COUNTS).to_sparse(), NAMES) == small()
+    weighted = ConfusionMatrix.from_counts(COUNTS, NAMES, variances=2 * floats)
+    np.testing.assert_array_equal(weighted.variances, 2 * np.array(COUNTS))
 
 
 def test_counts_from_pandas_keep_their_names_and_are_aligned() -> None:
@@ -332,6 +348,66 @@ def test_a_crosstab_with_absent_classes_is_completed_by_labels() -> None:
     names = ["cat", "dog", "emu", "fox"]
     cm = ConfusionMatrix.from_counts(table, labels=names)
     assert cm == ConfusionMatrix.from_predictions(true, pred, labels=names)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], ["a", "b", "c"], [False, True]])
+def test_a_class_that_is_only_predicted_is_no_column_of_names(names: list[Any]) -> None:
+    require("pandas")
+    import pandas as pd
+
+    pairs = [(1, 0), (1, 1), (1, 1)] if len(names) == 2 else [(1, 0), (1, 1), (1, 2), (2, 0)]
+    true, pred = ([names[pair[side]] for pair in pairs] for side in (0, 1))
+    table = pd.crosstab(pd.Series(true), pd.Series(pred))
+    assert table.shape == (len(names) - 1, len(names))
+    cm = ConfusionMatrix.from_counts(table, labels=names)
+    assert cm == ConfusionMatrix.from_predictions(true, pred, labels=names)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], ["a", "b", "c"], [False, True]])
+def test_counts_from_a_crosstab_whose_index_became_a_column(names: list[Any]) -> None:
+    require("pandas")
+    import pandas as pd
+
+    true, pred = [*names, names[0]], [*names, names[1]]
+    table = pd.crosstab(pd.Series(true), pd.Series(pred)).reset_index()
+    assert ConfusionMatrix.from_counts(table) == ConfusionMatrix.from_predictions(true, pred)
+
+
+@pytest.mark.parametrize("name", ["source", "normalize", "counts", "matrix", "columns", "index"])
+def test_classes_may_have_the_names_of_attributes(name: str) -> None:
+    require("pandas")
+    import pandas as pd
+
+    names = ["sink", name]
+    frame = pd.DataFrame([[5, 1], [2, 6]], index=names, columns=names)
+    assert ConfusionMatrix.from_counts(frame).labels == ("sink", name)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_variances_from_a_frame_are_aligned_as_the_counts_are(library: str) -> None:
+    require(library)
+    columns = {"": NAMES} | {name: [row[k] for row in COUNTS] for k, name in enumerate(NAMES)}
+    squares = {"": NAMES[::-1]}
+    for k in (1, 2, 0):
+        squares[NAMES[k]] = [10 * row[k] for row in COUNTS[::-1]]
+    module = importlib.import_module(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    expected = ConfusionMatrix(COUNTS, NAMES, 10 * np.array(COUNTS))
+    for names in (NAMES, NAMES[::-1], [*NAMES, "fox"]):
+        cm = ConfusionMatrix.from_counts(make(columns), names, variances=make(squares))
+        if "fox" in names:
+            cm = ConfusionMatrix(cm.counts[:3, :3], NAMES, cm.variances[:3, :3])
+        assert cm == expected.reorder(cm.labels)
+    assert ConfusionMatrix.from_counts(make(columns), variances=make(squares)) == expected
+    bare = ConfusionMatrix.from_counts(COUNTS, NAMES, variances=make(squares))
+    assert bare == expected
+
+
+def test_bare_variances_belong_to_a_frame_in_the_same_order() -> None:
+    require("pandas")
+    squares = 10 * np.array(COUNTS)
+    cm = ConfusionMatrix.from_counts(small().to_pandas(), NAMES, variances=squares)
+    assert cm == ConfusionMatrix(COUNTS, NAMES, squares)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -359,6 +435,7 @@ def test_counts_from_polars_without_row_names() -> None:
 
     frame = pl.DataFrame({name: [row[k] for row in COUNTS] for k, name in enumerate(NAMES)})
     assert ConfusionMatrix.from_counts(frame) == small()
+    assert ConfusionMatrix.from_counts(frame.cast(pl.Int128)) == small()
 
 
 @pytest.mark.parametrize(
@@ -366,6 +443,27 @@ def test_counts_from_polars_without_row_names() -> None:
 )
 def test_counts_from_sparse_matrices(make: Any) -> None:
     assert ConfusionMatrix.from_counts(make(COUNTS), NAMES) == small()
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.uint16, np.float32])
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_repeated_sparse_cells_add_up_beyond_their_type(dtype: Any, form: str) -> None:
+    times = 70_000
+    places = np.repeat([0, 1], [times, 10])
+    cells = np.ones(times + 10, dtype)
+    if dtype is np.float32:
+        # From here on, adding one changes nothing in this type.
+        cells[0] = 2**24
+    if form == "coo":
+        counts: Any = sp.coo_array((cells, (places, places)), shape=(2, 2))
+    else:
+        make = {"csr": sp.csr_array, "csc": sp.csc_array}[form]
+        counts = make((cells, places, [0, times, times + 10]), shape=(2, 2))
+    before = counts.data.copy()
+    np.testing.assert_array_equal(
+        ConfusionMatrix.from_counts(counts).counts, np.diag([times - 1 + int(cells[0]), 10])
+    )
+    np.testing.assert_array_equal(counts.data, before)
 
 
 def test_to_pandas_names_its_axes() -> None:

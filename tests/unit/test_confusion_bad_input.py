@@ -110,6 +110,17 @@ def test_counts_too_large_for_64_bits(counts: Any) -> None:
     refused(r"`counts` must add up to at most 2\*\*63 - 1", "as floats", lambda: make(counts))
 
 
+@pytest.mark.parametrize("value", [2**62, np.uint64(2**63)])
+def test_repeated_sparse_cells_too_large_for_64_bits(value: Any) -> None:
+    counts = sp.coo_array((np.array([value, value]), ([0, 0], [0, 0])), shape=(2, 2))
+    refused(r"add up to at most 2\*\*63 - 1", "floats", lambda: make(counts))
+
+
+def test_sparse_counts_that_are_no_matrix() -> None:
+    refused("must be square, .* got shape", "row and a column", lambda: make(sp.coo_array([1, 2])))
+    refused("`counts` must be numbers, got complex", None, lambda: make(sp.coo_array([[1j]])))
+
+
 def test_float_counts_without_a_finite_total() -> None:
     refused(
         "`counts` must have a finite total, got inf", None, lambda: make(np.full((2, 2), 1e308))
@@ -146,9 +157,42 @@ def test_variances_that_do_not_fit() -> None:
     )
 
 
+def test_variances_whose_names_do_not_fit() -> None:
+    require("pandas")
+    counts = small().to_pandas()
+    squares = counts * 10
+    for act in (
+        lambda: make(counts, NAMES[::-1], variances=squares.to_numpy()),
+        lambda: make(counts[["emu", "cat", "dog"]], variances=squares.to_numpy()),
+        lambda: make(counts, [*NAMES, "fox"], variances=squares.to_numpy()),
+    ):
+        refused("`variances` must name its classes .* without names", "as a DataFrame", act)
+    refused(
+        "`variances` must have the rows of `counts`, got 'emu' in one of them only",
+        "same samples",
+        lambda: make(counts, variances=squares.iloc[:2]),
+    )
+    refused(
+        "`variances` must have the columns of `counts`, got 'fox', 'dog' in one",
+        "same samples",
+        lambda: make(counts, variances=squares.rename(columns={"dog": "fox"})),
+    )
+    refused(
+        "must have the rows of `counts`, got 'cat', 'dog', 'emu', 0, 1 and 1 more in one",
+        "same samples",
+        lambda: make(counts.to_numpy(), variances=squares),
+    )
+    refused("`variances` must not be negative", "counts", lambda: make(counts, variances=-squares))
+
+
 def test_frames_whose_axes_differ() -> None:
     require("pandas")
     import pandas as pd
+
+    wide = pd.crosstab(pd.Series([1, 1, 2]), pd.Series([0, 1, 2]))
+    refused("got none on rows only, 0 on columns only", "as `labels=`", lambda: make(wide))
+    words = pd.crosstab(pd.Series(["b", "b", "c"]), pd.Series(["a", "b", "c"]))
+    refused("got none on rows only, 'a' on columns only", "as `labels=`", lambda: make(words))
 
     frame = pd.DataFrame([[1, 2], [3, 4]], index=["cat", "dog"], columns=["cat", "emu"])
     refused("got 'dog' on rows only, 'emu' on columns only", "as `labels=`", lambda: make(frame))
@@ -164,9 +208,13 @@ def test_frames_whose_axes_differ() -> None:
         lambda: make(numbered),
     )
     twice = pd.DataFrame([[1, 2], [3, 4]], index=["a", "b"], columns=["a", "a"])
-    refused(
-        "`columns of counts` must be distinct, got 'a' more than once", "merge", lambda: make(twice)
-    )
+    longer = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "a", "b"])
+    for frame in (twice, longer):
+        refused(
+            "`columns of counts` must be distinct, got 'a' more than once",
+            "merge",
+            lambda frame=frame: make(frame),
+        )
 
 
 def test_frames_with_predictions_on_rows() -> None:
