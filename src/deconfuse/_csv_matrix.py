@@ -13,6 +13,7 @@ import csv
 import datetime
 import io
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ from deconfuse.errors import InputError
 
 __all__ = ["from_csv", "to_csv"]
 
+_FIELD_LIMIT_LOCK = threading.Lock()
 _VARIANCES = "variance"
 _CORNER_PATTERN = re.compile(
     r"(?:(variance) )?true \\ predicted(?: \[(int|str|bool|date)(; weighted)?\])?"
@@ -100,10 +102,7 @@ def from_csv(data: bytes) -> ConfusionMatrix:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"It must be text in UTF-8: {error}.") from None
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise InputError(f"It cannot be read as CSV: {error}.") from None
+    rows = _rows(text)
     while rows and not rows[-1]:
         rows.pop()
     if not rows or not rows[0]:
@@ -124,6 +123,20 @@ def from_csv(data: bytes) -> ConfusionMatrix:
     if len(rows) - 1 != int(pairs.group(2)):
         raise InputError(f"It must have {pairs.group(2)} pairs, got {len(rows) - 1}.")
     return _from_pairs(rows, _kind(pairs.group(1)))
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Return the lines of CSV text, split into fields of any length."""
+    # The longest field allowed is one setting for the whole process: it is put back as it was.
+    with _FIELD_LIMIT_LOCK:
+        limit = csv.field_size_limit()
+        csv.field_size_limit(max(limit, len(text)))
+        try:
+            return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        except csv.Error as error:
+            raise InputError(f"It cannot be read as CSV: {error}.") from None
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _from_table(rows: list[list[str]], *, is_weighted: bool) -> ConfusionMatrix:

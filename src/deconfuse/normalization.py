@@ -142,7 +142,7 @@ def _check_epsilon(epsilon: float | None, method: Method, n_classes: int) -> flo
         return 1.0 / n_classes if method == "bi" else 0.0
     if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
-            f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
+            f"`epsilon` must be a finite number of at least 0, got {show([epsilon])}.",
             hint="use 0.0 to add nothing, or None for the default.",
         )
     return float(epsilon)
@@ -164,7 +164,12 @@ def _inverse(sums: FloatArray, labels: Iterable[Label], side: str, what: str) ->
 
 
 def _large_enough(sums: FloatArray) -> FloatArray:
-    """Return the sums, or refuse those whose inverse is infinite."""
+    """Return the sums, or refuse those that are infinite or whose inverse is."""
+    if not np.isfinite(sums).all():
+        raise InputError(
+            "Totals to divide by must be finite, got infinity: `epsilon` is too large.",
+            hint="`epsilon` is in samples a cell; 1 is much already.",
+        )
     smallest = 1.0 / np.finfo(np.float64).max
     if sums.min() <= smallest:
         raise InputError(

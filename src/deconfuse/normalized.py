@@ -101,9 +101,13 @@ class Normalized:
         if sparse.issparse(counts) and self.epsilon == 0.0:
             if np.isnan(self.left).any() or np.isnan(self.right).any():
                 return self._dense()
-            return sparse.csr_array(
+            result = sparse.csr_array(
                 sparse.diags_array(self.left) @ counts @ sparse.diags_array(self.right)
             )
+            result.sum_duplicates()
+            for part in (result.data, result.indices, result.indptr):
+                part.flags.writeable = False
+            return result
         return self._dense()
 
     def cell(self, true: Any, pred: Any) -> Cell:
@@ -160,6 +164,7 @@ class Normalized:
         -----
         Normalization is importance sampling: counting the samples with these weights gives the
         normalized matrix, exactly where epsilon is 0 and up to epsilon's own part otherwise.
+        Samples that had a ``sample_weight`` when they were counted keep it: multiply by it.
 
         Examples
         --------
@@ -168,6 +173,16 @@ class Normalized:
         >>> n = dc.ConfusionMatrix.from_predictions(y_true, y_pred).normalize("row")
         >>> n.weights(y_true, y_pred).round(3).tolist()
         [0.333, 0.333, 0.333, 1.0]
+
+        With sample weights:
+
+        >>> own = np.array([2.0, 1.0, 1.0, 3.0])
+        >>> cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=own)
+        >>> n = cm.normalize("row")
+        >>> both = own * n.weights(y_true, y_pred)
+        >>> dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=both).counts
+        array([[0.75, 0.25],
+               [0.  , 1.  ]])
         """
         rows = positions_of(y_true, self.labels, name="y_true")
         columns = positions_of(y_pred, self.labels, name="y_pred")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import deconfuse as dc
+from tests.support import require
 
 PETS = ("cat", "dog", "fox")
 
@@ -106,6 +109,9 @@ def test_many_classes_stay_sparse_where_epsilon_is_zero() -> None:
         matrix = cm.normalize(method).matrix
         assert sparse.issparse(matrix)
         assert matrix.nnz == cm.counts.nnz
+        for part in (matrix.data, matrix.indices, matrix.indptr):
+            with pytest.raises(ValueError, match="read-only"):
+                part[0] = 7
 
 
 def test_weights_need_known_classes_and_equal_lengths() -> None:
@@ -122,6 +128,7 @@ def test_weights_need_known_classes_and_equal_lengths() -> None:
         ({"method": "both"}, '`method` must be "row"'),
         ({"method": "bi", "epsilon": -0.1}, "`epsilon` must be a finite number of at least 0"),
         ({"method": "row", "epsilon": float("nan")}, "`epsilon` must be a finite number"),
+        ({"method": "row", "epsilon": 10**400}, r"`epsilon` must be a finite number.*000\.\.\."),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
@@ -166,6 +173,26 @@ def test_totals_whose_inverse_overflows_are_refused(method: str) -> None:
         dc.normalize([[1e-310, 1e-310], [1e-310, 1e-310]], method)
 
 
+@pytest.mark.parametrize("method", ["row", "col", "all"])
+def test_totals_that_overflow_are_refused(method: str) -> None:
+    with pytest.raises(dc.InputError, match=r"must be finite, got infinity: `epsilon` is too l"):
+        dc.normalize([[1, 2], [3, 4]], method, epsilon=1e308)
+
+
+@pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
+def test_samples_with_weights_keep_them(method: str) -> None:
+    rng = np.random.default_rng(3)
+    true, pred = rng.integers(0, 3, (2, 60))
+    own = rng.random(60)
+    n = dc.ConfusionMatrix.from_predictions(true, pred, sample_weight=own).normalize(
+        method, epsilon=0.0
+    )
+    counted = dc.ConfusionMatrix.from_predictions(
+        true, pred, sample_weight=own * n.weights(true, pred)
+    )
+    np.testing.assert_allclose(counted.counts, n.matrix)
+
+
 def test_a_class_that_is_not_there_is_named_with_its_side() -> None:
     n = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]]).normalize("bi")
     with pytest.raises(dc.InputError, match=r"Values of `true` must be classes.*got 'owl'"):
@@ -180,6 +207,32 @@ class TestAgreement:
         other = cm.reorder(["fox", "cat", "dog"])
         assert dc.overlap(cm.to_pandas(), other) == pytest.approx(1.0)
         assert dc.overlap(cm, other.to_pandas()) == pytest.approx(1.0)
+
+    @pytest.mark.parametrize("library", ["polars", "pyarrow"])
+    def test_frames_of_any_library_are_matched_by_name(self, library: str) -> None:
+        require(library)
+        cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
+        other = cm.reorder(["fox", "cat", "dog"])
+        columns = {name: cm.counts[:, k] for k, name in enumerate(cm.labels)}
+        module = importlib.import_module(library)
+        make = module.table if library == "pyarrow" else module.DataFrame
+        for frame in (make(columns), make({"": list(cm.labels)} | columns)):
+            for measure, same in ((dc.overlap, 1.0), (dc.l1_distance, 0.0), (dc.kl_divergence, 0)):
+                assert measure(frame, other) == pytest.approx(same, abs=1e-12)
+                assert measure(other, frame) == pytest.approx(same, abs=1e-12)
+
+    def test_tensors_of_any_kind_are_taken(self) -> None:
+        require("torch")
+        import torch
+
+        counts = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        assert dc.overlap(counts, [[1, 2], [3, 4]]) == pytest.approx(1.0)
+        assert dc.overlap(counts.bfloat16(), counts.to_sparse()) == pytest.approx(1.0)
+
+    def test_repeated_sparse_cells_add_up_beyond_their_type(self) -> None:
+        places = np.repeat([0, 1], [300, 10])
+        counts = sparse.coo_array((np.ones(310, np.uint8), (places, places)), shape=(2, 2))
+        assert dc.overlap(counts, [[300, 0], [0, 10]]) == pytest.approx(1.0)
 
     def test_the_largest_numbers_do_not_overflow(self) -> None:
         huge = [[1e308, 1e308], [1e308, 1e308]]
@@ -208,10 +261,16 @@ class TestAgreement:
         ("a", "b", "words"),
         [
             ([[1, 2]], [[1], [2]], "same shape"),
-            ([[1, np.nan]], [[1, 2]], "the first matrix has NaN"),
-            ([[1, 2]], [[0, 0]], "the second matrix has none"),
+            ([[1, np.nan]], [[1, 2]], "`a` has NaN"),
+            ([[1, 2]], [[0, 0]], "`b` has none"),
             ([[1, -2]], [[1, 2]], "must not be negative"),
             ([1, 2], [1, 2], "two axes"),
+            (sparse.coo_array([[1j]]), [[1]], "`a` must be numbers, got complex"),
+            ([[1]], [[1j]], "`b` must be numbers, got complex"),
+            ([["x"]], [[1]], "`a` must be numbers, got <U1"),
+            ([[1, 2], [3]], [[1]], "`a` must be a matrix with rows of equal length"),
+            ([[None, 1]], [[1, 1]], "`a` must have no missing values, got 1 None"),
+            ([[1]], np.ma.masked_array([[1]], mask=True), "`b` must have no .*, got 1 masked"),
         ],
     )
     def test_bad_matrices_are_refused(self, a: object, b: object, words: str) -> None:

@@ -52,6 +52,8 @@ def matrices() -> dict[str, ConfusionMatrix]:
         ),
         "whole floats": ConfusionMatrix.from_counts([[1.0, 2.0], [3.0, 1e300]]),
         "tiny floats": ConfusionMatrix.from_counts([[0.1, 1 / 3], [5e-324, 0.0]]),
+        # Longer than what Python's csv module reads by default.
+        "long names": ConfusionMatrix.from_counts([[1, 2], [3, 4]], ["x" * 200_000, "y" * 131_073]),
         "one class": ConfusionMatrix.from_counts([[0]], ["only"]),
         "sparse": ConfusionMatrix.from_predictions(true, pred),
         "sparse strings": ConfusionMatrix.from_counts(
