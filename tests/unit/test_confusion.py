@@ -435,7 +435,8 @@ def test_counts_from_polars_without_row_names() -> None:
 
     frame = pl.DataFrame({name: [row[k] for row in COUNTS] for k, name in enumerate(NAMES)})
     assert ConfusionMatrix.from_counts(frame) == small()
-    assert ConfusionMatrix.from_counts(frame.cast(pl.Int128)) == small()
+    if hasattr(pl, "Int128"):  # Not in the first releases of Polars 1.
+        assert ConfusionMatrix.from_counts(frame.cast(pl.Int128)) == small()
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,10 @@ def test_whole_numbers_of_128_bits_are_counted() -> None:
     require("polars")
     import polars as pl
 
-    for dtype in (pl.Int128, getattr(pl, "UInt128", pl.Int128)):
+    known = [getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name)]
+    if not known:
+        pytest.skip("needs a Polars with integers of 128 bits")
+    for dtype in known:
         column = pl.Series([3, 1, 3], dtype=dtype)
         cm = ConfusionMatrix.from_predictions(column, [3, 3, 3], sample_weight=column)
         assert cm.labels == (1, 3)
