@@ -8,13 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import norm
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.multiplicity import holm
-from deconfuse.statistics.similarity import half_width
+from deconfuse.statistics.share_sums import ShareSums
 
 __all__ = ["ClassBias", "Verdict", "class_biases"]
 
@@ -64,30 +62,24 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     label distribution: without any bias a rare class is predicted more often than it occurs,
     because the frequent classes send it more errors than it sends them. The right diagonal of the
     bi-normalization is constant exactly where all ratios are one.
+
+    The p-value and the interval are those of a score test, with the variance that the samples would
+    have if the ratio were as supposed (see `deconfuse.statistics.share_sums`). So a row of few
+    samples, all of them alike, is not taken for certain. Where rows of few samples have none in a
+    column, the class might be what they are mostly taken for, and "under" needs more of them.
     """
     labels, predictions = (
         np.asarray(sums, dtype=np.float64) for sums in (cm.label_counts, cm.prediction_counts)
     )
     total = max(float(labels.sum()), np.finfo(float).tiny)
-    ratio, variance = _ratios(cm, labels)
-    z = float(norm.ppf(0.5 + level / 2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_error = np.sqrt(variance) / ratio
-        half = half_width(log_error, level)
-        low, high = ratio * np.exp(-half), ratio * np.exp(half)
-        # Score test on the log scale, the inverse of the interval.
-        score = 2 * np.sinh(np.abs(np.log(ratio)) / 2) / log_error
-        # Never predicted: as many samples of its own as z squared might have been.
-        unit = sample_unit(cm)
-        never = ratio == 0
-        low[never] = 0.0
-        high[never] = (z**2 * unit / labels)[never]
-        score[never] = np.sqrt(labels / unit)[never]
     seen = labels > 0
-    # Without any error there is no spread and no bias either.
-    raw = np.where(np.isfinite(score), 2 * norm.sf(score), 1.0)
-    for array in (ratio, low, high):
-        array[~seen] = np.nan
+    ratio, low, high, raw = (np.full(len(labels), np.nan) for _ in range(4))
+    if seen.any():
+        sums = _share_sums(cm, labels)
+        ratio[seen] = sums.sums[seen]
+        low[seen], high[seen] = (end[seen] for end in sums.interval(level))
+        # Where all samples are of one class, nothing says what the others would be taken for.
+        raw[seen] = sums.p_values(1.0)[seen] if seen.sum() > 1 else 1.0
     p_values = np.full(len(labels), np.nan)
     p_values[seen] = holm(raw[seen])
     result = []
@@ -114,25 +106,28 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     return tuple(result)
 
 
-def _ratios(cm: ConfusionMatrix, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the column sums of the row-normalized matrix, over classes seen, and variances.
-
-    The variances are those of rows with one imaginary sample spread over them: a class with one
-    sample would otherwise seem to be known exactly.
-    """
-    unit, seen = sample_unit(cm), labels > 0
+def _share_sums(cm: ConfusionMatrix, labels: FloatArray) -> ShareSums:
+    """Return the column sums of the row-normalized matrix, over classes seen."""
     counts, variances = sparse.coo_array(cm.counts), sparse.coo_array(cm.variances)
-    rows = counts.row
-    ratio = np.bincount(counts.col, counts.data / labels[rows], minlength=len(labels))
-    total = labels + unit
-    spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64) + unit**2
-    each = unit / len(labels)
-    own = variances.data + each * unit
-    share = (counts.data + each) / total[rows]
-    filled = ((1 - 2 * share) * own + share**2 * spread[rows]) / total[rows] ** 2
-    nothing = each / total
-    empty = ((1 - 2 * nothing) * each * unit + nothing**2 * spread) / total**2
-    variance = empty[seen].sum() + np.bincount(
-        counts.col, filled - empty[rows], minlength=len(labels)
+    spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        row_sizes = labels**2 / spread
+    some = counts.data > 0
+    rows, columns, values = counts.row[some], counts.col[some], counts.data[some]
+    share = np.minimum(values / labels[rows], 1.0)
+    sizes = row_sizes[rows]
+    if cm.is_weighted:
+        # Samples as effective as the variance of the share says, where it says anything.
+        own = sparse.csr_array(variances)[rows, columns]
+        variance = ((1 - 2 * share) * own + share**2 * spread[rows]) / labels[rows] ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = share * (1 - share) / variance
+        sizes = np.where((share < 1) & (variance > 0), effective, sizes)
+    return ShareSums(
+        columns=columns.astype(np.intp),
+        hits=share * sizes,
+        sizes=sizes,
+        row_sizes=row_sizes[rows],
+        rows=np.sort(row_sizes[labels > 0]),
+        n_columns=len(labels),
     )
-    return np.asarray(ratio, dtype=np.float64), np.maximum(variance, 0.0)

@@ -1,0 +1,250 @@
+r"""Tests and intervals for sums of independent shares, one share a row, by the score method.
+
+A column sum of a row-normalized matrix is :math:`S = \sum_i x_i / n_i` with independent binomial
+:math:`x_i`. If its mean were :math:`\theta = \sum_i p_i`, the likeliest :math:`p` would solve
+
+.. math:: \frac{x_i}{p_i} - \frac{n_i - x_i}{1 - p_i} = \lambda
+
+with one :math:`\lambda` for all rows. Then :math:`S - \theta = \lambda V` with
+:math:`V = \sum_i p_i (1 - p_i) / n_i`, so the score statistic is :math:`z = \lambda \sqrt V`:
+everything is a function of one number a column. The variance is that under the hypothesis, so it
+does not vanish where only zeros were seen. The skewness of :math:`S` is taken into account as by
+Laud, "Equal-tailed confidence intervals for comparison of rates",
+Pharmaceutical Statistics 16, 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+__all__ = ["ShareSums"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_FIRST_STEPS, _STEPS = 12, 100
+_TOLERANCE = 1e-6
+_LONGEST_STEP, _LONGEST_WAY = 3.0, 300.0
+# Three moments do not say more of a distribution than this.
+_MOST_SKEWED = 2.0
+# On the short side the correction is followed as far as a Poisson number has room, to zero.
+_ROOM = float(3 * (1 - np.sqrt(1 / 3)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShareSums:
+    """Sums over all rows of the shares of each column.
+
+    Attributes
+    ----------
+    columns : ndarray of int of shape (n_cells,)
+        Where cells with samples are.
+    hits, sizes : ndarray of shape (n_cells,)
+        Their samples, and those of their row, in effective numbers.
+    row_sizes : ndarray of shape (n_cells,)
+        What the size of a cell in their row would be if it had no samples.
+    rows : ndarray of shape (n_rows,)
+        Samples of every row, ascending.
+    n_columns : int
+    """
+
+    columns: NDArray[np.intp]
+    hits: FloatArray
+    sizes: FloatArray
+    row_sizes: FloatArray
+    rows: FloatArray
+    n_columns: int
+
+    @property
+    def sums(self) -> FloatArray:
+        """The sums seen."""
+        return self._by_column(self.hits / self.sizes)
+
+    def p_values(self, theta: float) -> FloatArray:
+        """Return two-sided p-values of means of the sums that are all ``theta``."""
+        away = self.sums - theta
+        sign = np.where(away < 0, -1.0, 1.0)
+        differs = np.abs(away) > 1e-12
+        goal = np.log(np.where(differs, np.abs(away), 1.0))
+
+        def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
+            variance, _ = part._moments(sign[chosen] * np.exp(log_size))
+            return np.where(differs[chosen], log_size + _log(variance) - goal[chosen], 0.0)
+
+        log_size = self._root(gap, goal - _log(self._usual_variances))
+        variance, third = self._moments(sign * np.exp(log_size))
+        score = np.exp(log_size + _log(variance) / 2)
+        deviate = _normal_deviate(score, sign * _skew(variance, third))
+        return np.where(differs, np.minimum(2 * ndtr(-deviate), 1.0), 1.0)
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the means of the sums that are not rejected, from the lowest to the highest."""
+        z = float(ndtri(0.5 + level / 2))
+        sums = self.sums
+        low, high = (sums - self._distance(sign, z) for sign in (1.0, -1.0))
+        return np.maximum(low, 0.0), np.minimum(high, len(self.rows))
+
+    def _distance(self, sign: float, z: float) -> FloatArray:
+        """Return how far above the lowest mean the sums are, or below the highest for sign -1."""
+        # A column without samples has no lower end, one with all samples no higher end.
+        has_end = self.sums > 0 if sign > 0 else self.sums < len(self.rows) - 1e-12
+
+        def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
+            variance, third = part._moments(sign * np.exp(log_size))
+            goal = _skewed_deviate(z, sign * _skew(variance, third))
+            reached = log_size + _log(variance) / 2 - np.log(goal)
+            return np.where(has_end[chosen], reached, 0.0)
+
+        log_size = self._root(gap, np.log(z) - _log(self._usual_variances) / 2)
+        slope = sign * np.exp(log_size)
+        return np.where(has_end, slope * self._moments(slope)[0], 0.0)
+
+    def _root(
+        self, gap: Callable[[ShareSums, BoolArray, FloatArray], FloatArray], start: FloatArray
+    ) -> FloatArray:
+        """Return where a function of some columns is zero; the last columns are solved alone."""
+        every = np.ones(self.n_columns, dtype=bool)
+        root, is_done = _increasing_root(partial(gap, self, every), start, _FIRST_STEPS)
+        rest = ~is_done
+        if rest.any():
+            alone = partial(gap, self._only(rest), rest)
+            root[rest], _ = _increasing_root(alone, start[rest], _STEPS)
+        return root
+
+    def _only(self, chosen: BoolArray) -> ShareSums:
+        """Return the same for some columns."""
+        kept = chosen[self.columns]
+        return ShareSums(
+            columns=(np.cumsum(chosen) - 1)[self.columns[kept]],
+            hits=self.hits[kept],
+            sizes=self.sizes[kept],
+            row_sizes=self.row_sizes[kept],
+            rows=self.rows,
+            n_columns=int(chosen.sum()),
+        )
+
+    @property
+    def _usual_variances(self) -> FloatArray:
+        """Variances at the shares seen, good enough to start from."""
+        share = self.hits / self.sizes
+        variance = self._by_column(share * (1 - share) / self.sizes)
+        return np.where(variance > 0, variance, 0.25 / self.rows[0])
+
+    def _moments(self, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return second and third central moments of all sums, for one slope a column."""
+        share = _likeliest_shares(self.hits, self.sizes, slope[self.columns])
+        variance = share * (1 - share) / self.sizes
+        third = variance * (1 - 2 * share) / self.sizes
+        upward = np.maximum(-slope, 0.0)
+        # Rows without a sample in a column are likeliest to have a share there if they are small.
+        if (upward > self.rows[0]).any():
+            of_zero = _zero_moments(self.row_sizes, upward[self.columns])
+            variance, third = variance - of_zero[0], third - of_zero[1]
+        sums = [self._by_column(variance), self._by_column(third)]
+        if (upward > self.rows[0]).any():
+            rest = self._all_zero_moments(upward)
+            sums = [sums[0] + rest[0], sums[1] + rest[1]]
+        return np.maximum(sums[0], 0.0), sums[1]
+
+    def _all_zero_moments(self, upward: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return moments of columns without any sample: sums over rows smaller than a bound."""
+        n_smaller = np.searchsorted(self.rows, upward)
+        powers = [np.r_[0.0, np.cumsum(self.rows**power)][n_smaller] for power in (0, 1, -1)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = (powers[0] - powers[1] / upward) / upward
+            third = 3 * powers[0] / upward**2 - 2 * powers[1] / upward**3 - powers[2] / upward
+        some = n_smaller > 0
+        return np.where(some, variance, 0.0), np.where(some, third, 0.0)
+
+    def _by_column(self, values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.columns, values, minlength=self.n_columns))
+
+
+def _likeliest_shares(hits: FloatArray, sizes: FloatArray, slope: FloatArray) -> FloatArray:
+    """Return p of x / p - (n - x) / (1 - p) = slope, for x > 0."""
+    middle = sizes + slope
+    root = np.sqrt(np.maximum(middle**2 - 4 * slope * hits, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Two forms of the same root of a quadratic, each without a difference of like numbers.
+        return np.asarray(
+            np.where(middle > 0, 2 * hits / (middle + root), (middle - root) / (2 * slope))
+        )
+
+
+def _zero_moments(sizes: FloatArray, upward: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return second and third moments of shares without samples, likeliest 1 - n / upward."""
+    with np.errstate(divide="ignore"):
+        share = np.maximum(1 - sizes / upward, 0.0)
+    variance = share * (1 - share) / sizes
+    return variance, variance * (1 - 2 * share) / sizes
+
+
+def _skew(variance: FloatArray, third: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        skew = np.nan_to_num(third / variance**1.5)
+    return np.clip(skew, -_MOST_SKEWED, _MOST_SKEWED)
+
+
+def _skewed_deviate(z: float, skew: FloatArray) -> FloatArray:
+    """Return which deviate of a skewed sum is as rare as ``z`` of a normal one (Cornish, Fisher).
+
+    For negative skew, that is on the short side, only as far as the formula increases.
+    """
+    room = _ROOM / np.maximum(-skew, 1e-300)
+    followed = np.minimum(z, room)
+    return np.maximum(followed + skew * (followed**2 - 1) / 6 + (z - followed), z / 4)
+
+
+def _normal_deviate(z: FloatArray, skew: FloatArray) -> FloatArray:
+    """Return the inverse of `_skewed_deviate`."""
+    room = _ROOM / np.maximum(-skew, 1e-300)
+    last = room + skew * (np.minimum(room, 1e100) ** 2 - 1) / 6
+    small = np.abs(skew) < 1e-6
+    safe = np.where(small, 1.0, skew)
+    followed = np.minimum(z, np.where(skew < -1e-6, last, np.inf))
+    inside = np.sqrt(np.maximum(1 + 2 * safe / 3 * (followed + safe / 6), 0.0))
+    return np.where(small, z, (inside - 1) * 3 / safe + (z - followed))
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.log(np.maximum(values, 1e-300))
+
+
+def _increasing_root(
+    function: Callable[[FloatArray], FloatArray], start: FloatArray, n_steps: int
+) -> tuple[FloatArray, BoolArray]:
+    """Return where an increasing function, one of each column, is zero, and whether it is.
+
+    By secants in a bracket.
+    """
+    # A bracket far wider than needed, but finite.
+    low, high = np.full_like(start, -_LONGEST_WAY), np.full_like(start, _LONGEST_WAY)
+    width = before = high - low
+    at = np.clip(start, -_LONGEST_WAY, _LONGEST_WAY)
+    value = function(at)
+    slope = np.ones_like(at)
+    is_done = np.zeros(len(at), dtype=bool)
+    for _ in range(n_steps):
+        low, high = np.where(value < 0, at, low), np.where(value >= 0, at, high)
+        step = np.clip(-value / slope, -_LONGEST_STEP, _LONGEST_STEP)
+        before, width = width, high - low
+        is_done = np.minimum(np.abs(step), width) < _TOLERANCE
+        if is_done.all():
+            break
+        moved = at + step
+        # Where the function bends, secants come from one side and hardly narrow the bracket.
+        is_slow = (2 * width > before) & (width < _LONGEST_STEP)
+        halve = (moved < low) | (moved > high) | (is_slow & (np.abs(step) > _TOLERANCE))
+        np.copyto(moved, (low + high) / 2, where=halve)
+        fresh = function(moved)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            secant = (fresh - value) / (moved - at)
+        slope = np.where(np.isfinite(secant) & (secant > 0.05), secant, slope)
+        at, value = moved, fresh
+    return at, is_done
