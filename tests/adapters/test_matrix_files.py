@@ -120,6 +120,82 @@ def test_a_matrix_has_no_scores(tmp_path: Path) -> None:
         ConfusionMatrix.from_file(path, scores=["a", "b"])
 
 
+@pytest.mark.parametrize("name", ["m.csv", "m.json", "m.npz"])
+@pytest.mark.parametrize(
+    ("options", "roles", "columns"),
+    [
+        ({"weight": "w"}, "`weight`", "'w'"),
+        ({"label": "y"}, "`label`", "'y'"),
+        ({"label": "y", "prediction": "p"}, "`label` and `prediction`", "'y', 'p'"),
+    ],
+)
+def test_a_matrix_has_no_columns(tmp_path: Path, name, options, roles, columns) -> None:
+    path = saved(FIRST, tmp_path, name)
+    message = f"{roles} must be of .* but the file holds a matrix, which has no column {columns}"
+    with pytest.raises(InputError, match=message) as caught:
+        ConfusionMatrix.from_file(path, **options)
+    assert f"leave out {roles}" in str(caught.value)
+    assert ConfusionMatrix.from_file(path, label="label", prediction="prediction") == FIRST
+
+
+NUMBERS = "write numbers with a point and without marks for thousands"
+SPELLING = "write each class in one way"
+MARGINS = "leave out sums, shares and accuracies"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "hint"),
+    [
+        ('map,a,b\na,"1,250",2\nb,1,40\n', r"cell '1,250' \(row 'a', column 'a'\) is no", NUMBERS),
+        ("map;a;b\na;50;2\nb;1;40,5\n", r"cell '40,5' \(row 'b', column 'b'\) is no n", NUMBERS),
+        ("map,a,b\na,50,\nb,1,40\n", r"cell '' \(row 'a', column 'b'\) is no number", NUMBERS),
+        ("map,a,b\na,50,2\nb,-,40\n", r"cell '-' \(row 'b', column 'a'\) is no number", NUMBERS),
+        ("map,a,b\na,50,5,2\nb,1,40\n", "line 2 has 4 fields where the first has 3", NUMBERS),
+        ("a,b\na,50,2\nb,1,40\n", "its first line has one field less", "an empty field"),
+        ("map, a, b\na, 50, 2\nb, 1, 40\n", "'a', 'b' on rows only, ' a', ' b' on", SPELLING),
+        ("map,a,b\nA,50,2\nB,1,40\n", "'A', 'B' on rows only, 'a', 'b' on columns", SPELLING),
+        (
+            "map,a,b,row sum\na,50,2,52\nb,1,40,41\ncolumn sum,51,42,93\n",
+            "names 'column sum' on rows only, 'row sum' on columns only",
+            MARGINS,
+        ),
+        ("map,a,b,recall\na,50,2,96%\nb,1,40,98%\n", "none on rows only, 'recall' on", MARGINS),
+        ("map,a,b,c\na,50,2,1\nb,1,40,2\n", "none on rows only, 'c' on col", "each class has"),
+        ("50,2\n1,40\n", "it has 2 lines of 2 numbers and no class names", "names in a first line"),
+    ],
+)
+def test_what_keeps_a_table_from_being_a_matrix_is_said(tmp_path, text, reason, hint) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    error = refused(path, f"m.csv' looks like a matrix, but .*{reason}")
+    assert hint in error
+    # Who names columns means a table of predictions.
+    with pytest.raises(InputError, match="`label` must be a column, got 'y'"):
+        ConfusionMatrix.from_file(path, label="y")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "map,a,b\nx,50,2\ny,1,40\n",
+        "name,a,b\na,1,2\na,2,3\nb,3,4\n",
+        "50,2\n1,40\n3,4\n",
+        "id,age\nannie,3\n",
+    ],
+)
+def test_tables_of_something_else_are_not_taken_for_a_matrix(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    refused(path, "`label` must be a column, got 'label'")
+
+
+def test_a_nearly_matrix_of_many_classes_is_told_by_its_beginning(tmp_path: Path) -> None:
+    names = [f"class {number}" for number in range(400)]
+    frame = pd.DataFrame(np.full((400, 400), "1,000"), index=names, columns=names)
+    frame.to_csv(tmp_path / "m.csv")
+    refused(tmp_path / "m.csv", r"cell '1,000' \(row 'class 0', column 'class 0'\) is no number")
+
+
 class TestScoresOrMatrix:
     def read(self, folder: Path, text: str, **options: list[str]) -> ConfusionMatrix:
         path = folder / "x.csv"
@@ -134,6 +210,16 @@ class TestScoresOrMatrix:
             self.read(tmp_path, text)
         assert "say scores=['cat', 'dog']" in str(caught.value)
         assert self.read(tmp_path, text, scores=["cat", "dog"]).total == 2
+
+    @pytest.mark.parametrize(
+        ("cells", "where"),
+        [("0.9,0.6 0.1,0.4", "in each column"), ("0.5,0.125 0.125,0.25", "in all")],
+    )
+    def test_a_matrix_that_others_normalized(self, tmp_path: Path, cells: str, where: str) -> None:
+        first, second = cells.split()
+        with pytest.raises(InputError, match=f"shares that add up to one {where}: ") as caught:
+            self.read(tmp_path, f",cat,dog\ncat,{first}\ndog,{second}\n")
+        assert "give the counts that it was made from" in str(caught.value)
 
     def test_scores_below_zero(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="holds numbers below zero: scores, or a matrix"):

@@ -105,6 +105,58 @@ def test_report_lists_the_samples_behind_cells(run, predictions, tmp_path):
     assert (tmp_path / "report.html").read_text() == without
 
 
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("normalize", "m.csv", "--weight", "w"), "`--weight` must be of a table of predictions"),
+        (("diagnose", "m.csv", "--label", "y"), "which has no column 'y'"),
+        (("normalize", "m.csv", "--label", "y", "--prediction", "p"), "no column 'y', 'p'"),
+        (("report", "m.csv", "--id", "no"), "`--id` must be a column of predictions, but m.csv"),
+        (("report", "m.csv", "--image", "no"), "m.csv holds a matrix, which has no column 'no'"),
+        (("report", "m.csv", "--weight", "no"), "the file holds a matrix, which has no column"),
+        (("report", "p.csv", "--no-samples", "--id", "no"), "`--id` is about the samples behind"),
+        (("report", "p.csv", "--no-samples", "--image", "no"), "got `--no-samples` too"),
+        (("report", "p.csv", "--union"), "`--union` takes the classes of two files, got one"),
+        (("report", "p.csv", "q.csv", "--no-samples", "--image", "no"), "`--image` is about the"),
+        (("report", "m.csv", "p.csv", "--image", "no"), "`--image` must be a column of predict"),
+        (
+            ("report", "p.csv", "q.csv", "--no-samples", "--id", "no"),
+            "`--id` must be a column, but neither p.csv nor q.csv has 'no'",
+        ),
+        (("report", "m.csv", "n.csv", "--id", "no"), "neither m.csv nor n.csv has 'no'"),
+        (("compare", "m.csv", "n.csv", "--weight", "w"), "`--weight` must be of a table of"),
+        (("report", "m.csv", "n.csv", "--label", "y"), "`--label` must be of a table of"),
+    ],
+)
+def test_options_that_cannot_apply_are_refused(run, predictions, tmp_path, args, message):
+    for name in ("p.csv", "q.csv"):
+        (tmp_path / name).write_text(predictions.read_text())
+    for name in ("m.csv", "n.csv"):
+        dc.ConfusionMatrix.from_file(predictions).save(tmp_path / name)
+    ran = run(*args)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "hint: leave " in ran.err
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_columns_of_one_of_two_files_may_be_named(run, predictions, tmp_path):
+    lines = predictions.read_text().splitlines()
+    (tmp_path / "p.csv").write_text("\n".join(["y,p", *lines[1:]]) + "\n")
+    dc.ConfusionMatrix.from_file(predictions).save(tmp_path / "m.csv")
+    for command in ("compare", "report"):
+        for files in (("m.csv", "p.csv"), ("p.csv", "m.csv")):
+            ran = run(command, *files, "--label", "y", "--prediction", "p")
+            assert ran.code == 0
+            assert "m.csv holds a matrix: the columns named are those of the other file" in ran.err
+    piped = run(
+        "compare", "-", "p.csv", "--label", "y", "--prediction", "p",
+        stdin=(tmp_path / "m.csv").read_bytes(),
+    )  # fmt: skip
+    assert piped.code == 0
+    assert "standard input holds a matrix" in piped.err
+
+
 def test_report_with_embeddings_shows_the_geometry(run, predictions, hostile, tmp_path):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "latent.npy", rng.normal(size=(600, 5)))

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from deconfuse._checks import show
 from deconfuse.errors import ColumnChoiceWarning, InputError
 
-__all__ = ["ColumnChoice", "choose_columns", "find_column", "names_predictions"]
+__all__ = [
+    "DEFAULT_LABEL",
+    "DEFAULT_PREDICTION",
+    "ColumnChoice",
+    "choose_columns",
+    "find_column",
+    "names_predictions",
+]
 
 DEFAULT_LABEL = "label"
 DEFAULT_PREDICTION = "prediction"

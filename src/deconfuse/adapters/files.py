@@ -22,7 +22,7 @@ from deconfuse.adapters.file_queries import (
 )
 from deconfuse.adapters.file_scans import Scan, make_scans
 from deconfuse.adapters.gzip_check import verified_gzip
-from deconfuse.adapters.matrix_files import load_matrices
+from deconfuse.adapters.matrix_files import load_matrices, refuse_columns
 from deconfuse.adapters.pairs import (
     PairTable,
     WeightSums,
@@ -86,7 +86,8 @@ def count_file(
     InputError
         If a file does not exist, is empty, truncated, malformed or not what its name says; if a
         column is missing, or holds missing values, floats or identifiers; if two class names
-        differ only in the spaces around them; if a table could be scores as well as a matrix.
+        differ only in the spaces around them; if a table could be scores as well as a matrix; if
+        columns are named for a matrix, which has none.
     MissingExtraError
         For Arrow IPC, and for matrices in zstd, if PyArrow is not installed.
 
@@ -116,6 +117,7 @@ def count_file(
         path, label=label, prediction=prediction, weight=weight, scores=scores
     ) as opened:
         if isinstance(opened, ConfusionMatrix):
+            refuse_columns(label=label, prediction=prediction, weight=weight)
             return opened
         asked, columns, scan = opened.scores, opened.columns, opened.scans[0]
         result = opened.fetch(pair_query(opened.scans, columns, asked))

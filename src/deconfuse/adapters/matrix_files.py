@@ -9,20 +9,44 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from deconfuse._named_counts import is_total
-from deconfuse.adapters.column_names import names_predictions
-from deconfuse.adapters.csv_headers import Header, read_header
-from deconfuse.adapters.file_formats import HEAD_SIZE, DataFile
+from deconfuse._checks import show
+from deconfuse.adapters.column_names import (
+    DEFAULT_LABEL,
+    DEFAULT_PREDICTION,
+    names_predictions,
+)
+from deconfuse.adapters.csv_headers import read_header
+from deconfuse.adapters.file_formats import DataFile
+from deconfuse.adapters.matrix_tables import explain_table, is_table
 from deconfuse.adapters.zstd_lines import read_zstd
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.storage import parse_matrix
 
-__all__ = ["load_matrices"]
+__all__ = ["MatrixColumnsError", "load_matrices", "refuse_columns"]
 
 _JSON_MARK = b'"deconfuse confusion matrix"'
-# Probabilities that were written with three digits add up to one within this.
-_SUM_TOLERANCE = 0.02
+
+
+class MatrixColumnsError(InputError):
+    """Columns were named for a file that holds a matrix."""
+
+
+def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
+    """Raise if columns are asked for by name of a matrix, which has none."""
+    asked = {
+        "label": None if label == DEFAULT_LABEL else label,
+        "prediction": None if prediction == DEFAULT_PREDICTION else prediction,
+        "weight": weight,
+    }
+    named = {role: name for role, name in asked.items() if name is not None}
+    if named:
+        roles = " and ".join(f"`{role}`" for role in named)
+        raise MatrixColumnsError(
+            f"{roles} must be of a table of predictions, but the file holds a matrix, which has no"
+            f" column {show(named.values())}.",
+            hint=f"leave out {roles}, or give the table that the matrix was counted from.",
+        )
 
 
 def load_matrices(
@@ -71,67 +95,18 @@ def _holds_matrix(file: DataFile, *, label: str, prediction: str) -> bool:
     header = read_header(file)
     if names_predictions(header.names, label=label, prediction=prediction):
         return False
-    return _is_saved(header.names) or _is_table(file, header)
+    if _is_saved(header.names) or is_table(file, header):
+        return True
+    if (label, prediction) == (DEFAULT_LABEL, DEFAULT_PREDICTION):
+        # Without columns to count it is an error; the reason may be that a matrix is not one.
+        explain_table(file, header)
+    return False
 
 
 def _is_saved(header: tuple[str, ...]) -> bool:
     return header[0].startswith("true \\ predicted") or (
         header[0].startswith("true [") and header[1:3] == ("predicted", "count")
     )
-
-
-def _is_table(file: DataFile, header: Header) -> bool:
-    names = header.names[1:]
-    text = file.head.decode("utf-8-sig", errors="replace")
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter))[1:]
-    is_whole = len(file.head) < HEAD_SIZE
-    # The last row of a longer file may be cut.
-    rows = [row for row in rows if row] if is_whole else rows[:-1]
-    if not rows or any(len(row) != len(header.names) for row in rows):
-        return False
-    named = [row[0] for row in rows]
-    # Totals on one side only: no square matrix, but nothing else either.
-    known = {*names, *(name for name in named[-1:] if is_total(name))}
-    missing = len(names) - len(named)
-    fits = missing == 0 or (abs(missing) == 1 and is_total((names if missing > 0 else named)[-1]))
-    if (is_whole and not fits) or not known.issuperset(named) or len(set(named)) < len(named):
-        return False
-    cells = [[_number(cell) for cell in row[1:]] for row in rows]
-    if any(cell is None for row in cells for cell in row):
-        return False
-    _refuse_scores(file, header, [[cell for cell in row if cell is not None] for row in cells])
-    return True
-
-
-def _refuse_scores(file: DataFile, header: Header, cells: list[list[float]]) -> None:
-    """Raise if the rows can be probabilities, or scores below zero.
-
-    Whole numbers are counts: where they are scores too, as 0 and 1, both readings count the same.
-    """
-    is_probability = (
-        any(not cell.is_integer() for row in cells for cell in row)
-        and all(0 <= cell <= 1 for row in cells for cell in row)
-        and all(abs(sum(row) - 1) <= _SUM_TOLERANCE for row in cells)
-    )
-    is_below_zero = any(cell < 0 for row in cells for cell in row)
-    if not is_probability and not is_below_zero:
-        return
-    what = "numbers below zero" if is_below_zero else "shares that add up to one in each row"
-    names = ", ".join(repr(name) for name in header.names[1:3])
-    more = ", ..." if len(header.names) > 3 else ""
-    raise InputError(
-        f"File {str(file.path)!r} must hold counts or predictions, and holds {what}: scores, or a"
-        " matrix that was normalized.",
-        hint=f"for scores, say scores=[{names}{more}]; of a normalized matrix, give the counts"
-        " that it was made from.",
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _refuse_copies(files: Sequence[DataFile]) -> None:

@@ -11,6 +11,7 @@ from deconfuse.cli import console
 from deconfuse.cli.findings import show_findings
 from deconfuse.cli.inputs import (
     Columns,
+    Input,
     check_output,
     check_page,
     name_files,
@@ -132,22 +133,26 @@ def report(
     check_output(output, *files)
     check_page(output)
     names = name_files(files)
+    _refuse_unused(
+        file2, id=id, image=image, samples=samples or embeddings is not None, union=union
+    )
     columns = Columns(label, prediction, weight, scores, labels)
-    rows = None
     if samples or embeddings is not None:
         shown = SampleColumns(id, image)
         whole = embeddings is not None or (file2 is not None and id is not None)
-        first, rows = read_with_samples(file, columns, shown, all_rows=whole)
+        given = read_with_samples(
+            file, columns, shown, all_rows=whole, one_of_two=file2 is not None
+        )
     elif file2 is not None:
-        first, rows = read_rows(file, columns, id)
+        given = read_rows(file, columns, id)
     else:
-        first = read_matrix(file, columns)
+        given = Input(read_matrix(file, columns))
+    first, rows = given.cm, given.rows
     points = read_embeddings(embeddings, rows)
     two = None
     if file2 is not None:
-        others = read_rows(file2, columns, id)
         matching = Matching((file, file2), id=id, union=union)
-        two = join_inputs((first, rows), others, columns, matching)
+        two = join_inputs(given, read_rows(file2, columns, id), columns, matching)
     subject = first if two is None else dict(zip(names, (two.first, two.second), strict=True))
     name = title or " and ".join(names)
     with console.working("Writing the page"):
@@ -170,6 +175,27 @@ def report(
     else:
         show_findings(console.out(), found)
     leave_page(page, open_page=open_page)
+
+
+def _refuse_unused(
+    file2: str | None, *, id: str | None, image: str | None, samples: bool, union: bool
+) -> None:
+    """Refuse options that nothing would come of."""
+    if union and file2 is None:
+        raise InputError(
+            "`--union` takes the classes of two files, got one.",
+            hint="leave it out, or give a second model as FILE2.",
+        )
+    # Without samples, ids still pair two files.
+    for option, given in (
+        ("--id", file2 is None and id is not None),
+        ("--image", image is not None),
+    ):
+        if given and not samples:
+            raise InputError(
+                f"`{option}` is about the samples behind each cell, got `--no-samples` too.",
+                hint="leave out one of them.",
+            )
 
 
 def compare(

@@ -8,9 +8,9 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deconfuse.cli.classes import in_order
 from deconfuse.cli.console import say, working
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "STANDARD",
     "Columns",
+    "Input",
     "called",
     "check_output",
     "check_page",
@@ -65,6 +66,18 @@ class Columns:
         return [name.strip() for name in names.split(",")] if "," in names else names
 
 
+class Input(NamedTuple):
+    """What was read: a matrix, its rows if asked for, and why columns were not looked for.
+
+    ``unused`` is the error of columns that a person named and that a matrix does not have. Of two
+    inputs, the other may have them.
+    """
+
+    cm: ConfusionMatrix
+    rows: Samples | None = None
+    unused: InputError | None = None
+
+
 def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
     """Count a file, a folder, a pattern or standard input, and say how much was read."""
     with _local_file(source) as path:
@@ -72,13 +85,13 @@ def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
 
 
 def read_with_samples(
-    source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool
-) -> tuple[ConfusionMatrix, Samples | None]:
+    source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool, one_of_two: bool
+) -> Input:
     """Count an input, and take some rows of every cell, or all; a saved matrix has none."""
     from deconfuse.adapters.file_samples import read_samples
 
     with _local_file(source) as path:
-        cm = _count(source, path, columns)
+        cm, columns, unused = _counted(source, path, columns, one_of_two=one_of_two)
         with working("Looking up samples"), warnings.catch_warnings():
             # What columns were found was said when they were counted.
             warnings.simplefilter("ignore", ColumnChoiceWarning)
@@ -90,20 +103,26 @@ def read_with_samples(
                 shown=shown,
                 per_cell=None if all_rows else 12,
             )
-    return cm, samples
+    # Of two inputs, a matrix has no ids to pair by, and that is said where they are joined.
+    for role, name in (("id", None if one_of_two else shown.id), ("image", shown.image)):
+        if samples is None and name is not None:
+            raise InputError(
+                f"`--{role}` must be a column of predictions, but {called(source)} holds a matrix,"
+                f" which has no column {name!r}.",
+                hint=f"leave out `--{role}`, or give the table that the matrix was counted from.",
+            )
+    return Input(cm, samples, unused)
 
 
-def read_rows(
-    source: str, columns: Columns, id_column: str | None
-) -> tuple[ConfusionMatrix, Samples | None]:
-    """Count an input, and take all its rows by their ids; None where it has no such column."""
+def read_rows(source: str, columns: Columns, id_column: str | None) -> Input:
+    """Count one of two inputs, and take all its rows by their ids, if it has such a column."""
     from deconfuse.adapters.file_samples import SampleColumns, read_samples
     from deconfuse.adapters.files import Predictions, open_predictions
 
     with _local_file(source) as path:
-        cm = _count(source, path, columns)
+        cm, columns, unused = _counted(source, path, columns, one_of_two=True)
         if id_column is None:
-            return cm, None
+            return Input(cm, None, unused)
         label, prediction, scores = columns.label, columns.prediction, columns.score_columns
         with working("Looking up samples"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ColumnChoiceWarning)
@@ -111,8 +130,8 @@ def read_rows(
                 path, label=label, prediction=prediction, weight=None, scores=scores
             ) as opened:
                 if not isinstance(opened, Predictions) or id_column not in opened.scans[0].columns:
-                    return cm, None
-            return cm, read_samples(
+                    return Input(cm, None, unused)
+            rows = read_samples(
                 path,
                 label=label,
                 prediction=prediction,
@@ -120,6 +139,7 @@ def read_rows(
                 shown=SampleColumns(id=id_column),
                 per_cell=None,
             )
+            return Input(cm, rows, unused)
 
 
 def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
@@ -163,6 +183,22 @@ def read_models(source: str, columns: Columns, against: str) -> TwoModels:
         )
     say(f"{called(source)}: {len(models.y_true):,} samples, predicted twice")
     return models
+
+
+def _counted(
+    source: str, path: str, columns: Columns, *, one_of_two: bool
+) -> tuple[ConfusionMatrix, Columns, InputError | None]:
+    """Count a file by its columns; one of two may be a matrix, which has none, and that is kept."""
+    from deconfuse.adapters.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
+    from deconfuse.adapters.matrix_files import MatrixColumnsError
+
+    try:
+        return _count(source, path, columns), columns, None
+    except MatrixColumnsError as error:
+        if not one_of_two:
+            raise
+        usual = replace(columns, label=DEFAULT_LABEL, prediction=DEFAULT_PREDICTION, weight=None)
+        return _count(source, path, usual), usual, error
 
 
 def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:

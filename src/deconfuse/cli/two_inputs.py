@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deconfuse._checks import kind_of, show
 from deconfuse.cli.classes import in_order, over_both
 from deconfuse.cli.console import say
-from deconfuse.cli.inputs import Columns, called
+from deconfuse.cli.inputs import Columns, Input, called
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,17 +48,19 @@ class TwoInputs:
     paired: tuple[Any, Any, Any] | None = None
 
 
-Input = tuple["ConfusionMatrix", "Samples | None"]
-
-
 def join_inputs(first: Input, second: Input, columns: Columns, matching: Matching) -> TwoInputs:
     """Put two inputs over the same classes, pair their rows where asked, and say what was done."""
+    if first.unused is not None and second.unused is not None:
+        raise first.unused
+    for file, given in zip(matching.files, (first, second), strict=True):
+        if given.unused is not None:
+            say(f"{called(file)} holds a matrix: the columns named are those of the other file")
     if matching.id is not None and columns.weight is None:
-        models = _paired((first[1], second[1]), matching)
+        models = _paired((first.rows, second.rows), matching)
         if models is not None:
             say(f"{len(models.y_true):,} samples, predicted twice")
             return paired_inputs(models, columns)
-    one, other = first[0], second[0]
+    one, other = first.cm, second.cm
     if matching.union:
         one, other = over_both(one, other)
     _refuse_other_classes(matching.files, one, other)
@@ -89,6 +91,12 @@ def refuse_weighted_pairs(id_column: str | None, weight: str | None) -> None:
 def _paired(rows: tuple[Samples | None, Samples | None], matching: Matching) -> TwoModels | None:
     """Join two files by their ids; None where one has none and that is no error."""
     files, (first, second) = matching.files, rows
+    if first is None and second is None and not matching.strict:
+        raise InputError(
+            f"`--id` must be a column, but neither {called(files[0])} nor {called(files[1])} has"
+            f" {matching.id!r}.",
+            hint=_APART,
+        )
     for file, found in zip(files, rows, strict=True):
         if found is None and matching.strict:
             raise InputError(
