@@ -153,7 +153,7 @@ def test_weights_and_scores(run, tmp_path):
     (tmp_path / "s.csv").write_text("label,cat,dog,w\ncat,0.9,0.1,2\ndog,0.6,0.4,1\ndog,0,1,1\n")
     ran = run("normalize", "s.csv", "--scores", "cat,dog", "--weight", "w", "--json")
     assert json.loads(ran.out)["counts"] == [[2.0, 0.0], [1.0, 1.0]]
-    assert "weighted" in ran.err
+    assert "s.csv: samples weighing 4 of 2 classes" in ran.err
 
 
 def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):

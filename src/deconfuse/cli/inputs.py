@@ -212,8 +212,10 @@ def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:
             weight=columns.weight,
             scores=columns.score_columns,
         )
-    weighted = ", weighted" if cm.is_weighted else ""
-    say(f"{called(source)}: {cm.total:,.12g} samples of {cm.n_classes:,} classes{weighted}")
+    total = f"{cm.total:,.12g}"
+    samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
+    classes = f"{cm.n_classes:,} class{'es' * (cm.n_classes > 1)}"
+    say(f"{called(source)}: {samples} of {classes}")
     return cm if columns.labels is None else in_order(cm, columns.labels)
 
 

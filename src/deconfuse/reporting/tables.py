@@ -147,8 +147,10 @@ def _latex(n: Normalized) -> str:
 
 def _caption(n: Normalized) -> str:
     added = f", epsilon {n.epsilon:.3g}" if n.epsilon else ""
+    total = f"{n.source.total:,.12g}"
+    samples = f"samples weighing {total}" if n.source.is_weighted else f"{total} samples"
     return (
-        f"{n.method}-normalized ({SUMS[n.method]}{added}) from {n.source.total:,.12g} samples;"
+        f"{n.method}-normalized ({SUMS[n.method]}{added}) from {samples};"
         " true classes on rows, predicted classes on columns."
     )
 
