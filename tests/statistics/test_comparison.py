@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from rich.console import Console
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
-from deconfuse import ConfusionMatrix, InputError, compare, normalize, overlap
+from deconfuse import ConfusionMatrix, DeconfuseWarning, InputError, compare, normalize, overlap
 from deconfuse.statistics.cell_tests import rate_test
 from deconfuse.statistics.multiplicity import adjust, benjamini_hochberg, holm
 from deconfuse.statistics.resampling import overlap_interval
@@ -337,3 +338,45 @@ def test_pairs_of_weighted_samples_are_refused() -> None:
     weighted = ConfusionMatrix.from_counts([[5.0, 1], [1, 5]], variances=[[9.0, 2], [2, 9]])
     with pytest.raises(InputError, match="needs unweighted samples"):
         compare(weighted, weighted, paired=([0], [0], [0]))
+
+
+@pytest.mark.filterwarnings("ignore:`epsilon` of:deconfuse.DeconfuseWarning")
+def test_the_scale_of_weights_is_no_difference() -> None:
+    # No other table has these margins, so the surest cell is the overall test.
+    true, pred = ["a", "b", "a", "c", "b"] * 20, ["a", "b", "b", "c", "b"] * 20
+    light = ConfusionMatrix.from_predictions(true, pred, sample_weight=np.full(100, 0.01))
+    plain = ConfusionMatrix.from_predictions(true, pred)
+    for c in (compare(light, plain), compare(plain, light), compare(plain, plain, epsilon=9.0)):
+        assert c.p_value == 1.0
+        assert (c.p_values == 1.0).all()
+
+
+def test_epsilon_heavier_than_samples_is_warned_of() -> None:
+    counts = np.array([[40.0, 5.0], [9.0, 30.0]])
+    light = ConfusionMatrix.from_counts(0.01 * counts, variances=0.0001 * counts)
+    with pytest.warns(DeconfuseWarning, match="weighs 50 times a sample of the second matrix"):
+        compare(counts, light)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(counts, light, epsilon=0.005)
+
+
+@pytest.mark.filterwarnings("ignore:`epsilon` of:deconfuse.DeconfuseWarning")
+@pytest.mark.parametrize(
+    ("sizes", "weight", "epsilon"), [((100, 100), 0.01, None), ((100, 5000), 1.0, 5.0)]
+)
+def test_epsilon_worth_many_samples_raises_no_alarm(sizes, weight, epsilon, monkeypatch) -> None:
+    module = "deconfuse.statistics.comparison."
+    for name in ("_DRAWS", "_FEWEST_DRAWS", "_REPLICATES", "_FEWEST_REPLICATES"):
+        monkeypatch.setattr(module + name, 9)
+    rng = np.random.default_rng(0)
+    shares = (np.full((3, 3), 0.1) + 0.7 * np.eye(3)) / 3
+    alarms, found, runs = 0, 0, 60
+    for _ in range(runs):
+        one, same = (draw_counts(shares, size, rng) for size in sizes)
+        other = draw_counts((np.full((3, 3), 0.25) + 0.25 * np.eye(3)) / 3, 300, rng)
+        light = ConfusionMatrix.from_counts(weight * one, variances=weight**2 * one)
+        alarms += bool((compare(light, same, epsilon=epsilon).p_values < 0.05).any())
+        found += bool((compare(light, other, epsilon=epsilon).p_values < 0.05).any())
+    assert alarms <= binom.ppf(0.999, runs, 0.05)
+    assert found >= 0.8 * runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from deconfuse._checks import Label, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
+from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cell_tests import cell_tests, shared_noise, triples_of
 from deconfuse.statistics.cells import (
@@ -24,6 +25,7 @@ from deconfuse.statistics.cells import (
     check_at_least_one,
     check_epsilon,
     check_level,
+    sample_unit,
 )
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.multiplicity import Correction, adjust
@@ -249,13 +251,20 @@ def compare(
     InputError
         When the classes differ, or ``paired`` is not what was counted.
 
+    Warns
+    -----
+    DeconfuseWarning
+        When ``epsilon`` weighs more than a sample of either matrix.
+
     Notes
     -----
     A cell's p-value is that of the exact test of two Poisson rates (mid-p), with the numbers of
     samples that the standard errors of the delta method stand for: in cell :math:`B`,
     :math:`n = B^2 / \mathrm{var}(B)` samples in an exposure of :math:`n / B`. For a cell above one
     half, the rest of its row is tested. So it holds for small counts too, also when one matrix has
-    many more samples.
+    many more samples. These tests add ``epsilon``, but not more than one effective sample to a row:
+    more would pull the matrix of fewer or lighter samples to an even one, which is no difference of
+    the classifiers.
 
     The overall test asks whether the two differ by more than label shares and favours, which may
     differ at will. It is exact: given the sum of both tables and the margins of each, all tables
@@ -295,9 +304,9 @@ def compare(
     generator = as_generator(_SEED if rng is None else rng)
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
     sides = [_side(n, added) for n in normalized]
+    _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
-    covariance = None if triples is None else shared_noise(sides, triples)
-    p_values, errors = cell_tests(sides, covariance)
+    p_values, errors = _tested(sides, (one, other), triples)
     difference = sides[0].matrix - sides[1].matrix
     tables = _null_tables(sides, triples, generator)
     overall = overall_test(tables, is_paired=triples is not None)
@@ -374,10 +383,51 @@ def cell_p_values(
     True
     """
     one, other = _aligned(first, second)
-    added = check_epsilon(None, one.n_classes)
-    sides = [_side(cm.normalize("bi", epsilon=added), added) for cm in (one, other)]
+    sides = _fair_sides((one, other), check_epsilon(None, one.n_classes))
     covariance = None if paired is None else shared_noise(sides, triples_of(one, other, paired))
     return adjust(cell_tests(sides, covariance)[0], correction)
+
+
+def _tested(
+    sides: list[Side], both: tuple[ConfusionMatrix, ConfusionMatrix], triples: Triples | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the p-value of every cell, and the standard error of the difference shown."""
+    covariance = None if triples is None else shared_noise(sides, triples)
+    p_values, errors = cell_tests(sides, covariance)
+    if all(side.epsilon <= _fair_epsilon(cm) for side, cm in zip(sides, both, strict=True)):
+        return p_values, errors
+    fair = _fair_sides(both, sides[0].epsilon)
+    covariance = None if triples is None else shared_noise(fair, triples)
+    return cell_tests(fair, covariance)[0], errors
+
+
+def _fair_sides(both: tuple[ConfusionMatrix, ConfusionMatrix], epsilon: float) -> list[Side]:
+    """Return both sides with no more epsilon than a test can bear.
+
+    Epsilon pulls a matrix of few samples, or of light ones, to an even one. Where it is worth many
+    samples, this pull is not noise, and it would be taken for a difference of the classifiers.
+    """
+    added = [min(epsilon, _fair_epsilon(cm)) for cm in both]
+    return [_side(cm.normalize("bi", epsilon=e), e) for cm, e in zip(both, added, strict=True)]
+
+
+def _fair_epsilon(cm: ConfusionMatrix) -> float:
+    """Return epsilon that adds one effective sample to each row."""
+    return sample_unit(cm) / cm.n_classes
+
+
+def _warn_if_drowned(sides: list[Side]) -> None:
+    """Say it where cells are epsilon more than samples."""
+    for which, side in zip(("first", "second"), sides, strict=True):
+        if side.epsilon > side.plain.unit:
+            warnings.warn(
+                f"`epsilon` of {side.epsilon:.3g} weighs {side.epsilon / side.plain.unit:.3g} times"
+                f" a sample of the {which} matrix, so what is shown of it is more epsilon than"
+                " samples. P-values are computed with less. Scale the weights to a mean of one, or"
+                " give a smaller `epsilon`.",
+                DeconfuseWarning,
+                stacklevel=3,
+            )
 
 
 def _aligned(

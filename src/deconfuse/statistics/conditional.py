@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["NullTables", "Triples", "paired_tables", "unpaired_tables"]
+__all__ = ["Chain", "NullTables", "Step", "Triples", "paired_tables", "unpaired_tables"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,7 +37,7 @@ _SWEEPS, _FEWEST_SWEEPS = 100, 20
 _MOST_MOVES = 100_000_000
 _MAX_TABLE = 1_000_000
 _CACHED = 20_000
-_SIGNS = np.array([1, -1, -1, 1])[:, None, None]
+_SIGNS = np.array([1, -1, -1, 1])[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,9 +100,8 @@ def unpaired_tables(
     Notes
     -----
     A Markov chain whose step moves samples round rectangles of four cells, many disjoint ones at
-    once, and keeps both margins. As Besag and Clifford (1989) do it, one chain goes from the table
-    seen back to a start, and all draws come forth from there by the same steps: seen and drawn
-    tables are then exchangeable, however long the chain.
+    once, and keeps both margins. Seen and drawn tables are exchangeable, however long the chain
+    (see `Chain.draws`).
     """
     n_classes = len(first)
     sums = first + second
@@ -110,67 +109,101 @@ def unpaired_tables(
     total = sums.ravel()[cells]
     moves = n_draws * len(cells) // 4
     n_sweeps = int(np.clip(_MOST_MOVES // max(moves, 1), _FEWEST_SWEEPS, _SWEEPS))
-    chain = _Chain(sums, first, n_sweeps, rng)
-    seen = first.ravel()[cells][:, None]
-    start = seen.copy()
-    for step in reversed(chain.steps):
-        chain.move(start, step)
-    parts = [seen]
-    # Some draws at a time: what one step touches then stays in the processor's cache.
-    size = max(1, _CACHED // max(len(cells), 1))
-    for done in range(0, n_draws, size):
-        draws = np.repeat(start, min(size, n_draws - done), axis=1)
-        for step in chain.steps:
-            chain.move(draws, step)
-        parts.append(draws)
+    support = sums > 0
+    place = np.full(sums.shape, -1, dtype=np.intp)
+    place[support] = np.arange(len(total))
+    chain = Chain(total, _shares(sums, first)[support], rng)
+    steps = [
+        chain.step(place.ravel()[rectangles], _SIGNS)
+        for rectangles in _rectangles(support, n_sweeps, rng)
+    ]
+    seen = first.ravel()[cells]
+    parts = [seen[:, None], *chain.draws(seen, steps, n_draws)]
     return NullTables(cells, total, np.concatenate(parts, axis=1), n_classes)
 
 
-class _Chain:
-    """Steps that leave the distribution of the tables as it is.
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Places where samples may move at once, none of them twice.
 
-    All randomness of the path (which rectangles, how far) is drawn before and without a look at the
-    tables, so the same path can be walked backwards.
+    Attributes
+    ----------
+    cells : ndarray of int of shape (n_each, n_places)
+        The cells of each place.
+    signs : ndarray of int of shape (n_each, n_places) or (n_each, 1)
+        Which of them gain what the others lose.
+    reach : ndarray of shape (n_places,)
+        How far to go, beyond one sample.
     """
 
-    def __init__(
-        self, sums: IntArray, first: IntArray, n_sweeps: int, rng: np.random.Generator
-    ) -> None:
-        support = sums > 0
-        self.rng = rng
-        self.total: IntArray = sums[support]
-        self.place = np.full(sums.shape, -1, dtype=np.intp)
-        self.place[support] = np.arange(len(self.total))
-        largest = int(self.total.max(initial=0))
-        self.table = gammaln(np.arange(largest + 1) + 1.0) if largest <= _MAX_TABLE else None
-        share = np.clip(_shares(sums, first)[support], 1e-6, 1 - 1e-6)
-        precision = 1.0 / (self.total * share * (1 - share))
-        self.steps = []
-        for rectangles in _rectangles(support, n_sweeps, rng):
-            four = self.place.ravel()[rectangles]
-            # About twice the spread along a rectangle is a good length for a step.
-            reach = np.maximum(2.0 / np.sqrt(precision[four].sum(axis=0)) - 0.5, 0.0)
-            self.steps.append((four, reach))
+    cells: NDArray[np.intp]
+    signs: IntArray
+    reach: FloatArray
 
-    def move(self, draws: IntArray, step: tuple[NDArray[np.intp], FloatArray]) -> None:
-        """Move samples round some rectangles, in place (Metropolis)."""
-        four, reach = step
-        shape = (four.shape[1], draws.shape[1])
+
+class Chain:
+    """Steps that leave the distribution of the tables as it is.
+
+    All randomness of the path (which places, how far) is drawn before and without a look at the
+    tables, so the same path can be walked backwards.
+
+    Parameters
+    ----------
+    total : ndarray of int of shape (n_cells,)
+        The most that each cell may hold.
+    share : ndarray of shape (n_cells,)
+        Roughly which share of this it holds.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, total: IntArray, share: FloatArray, rng: np.random.Generator) -> None:
+        self.rng, self.total = rng, total
+        largest = int(total.max(initial=0))
+        self.table = gammaln(np.arange(largest + 1) + 1.0) if largest <= _MAX_TABLE else None
+        share = np.clip(share, 1e-6, 1 - 1e-6)
+        self.precision = 1.0 / np.maximum(total * share * (1 - share), 1e-12)
+
+    def step(self, cells: NDArray[np.intp], signs: IntArray) -> Step:
+        """Return a step of a good length: about twice the spread round a place."""
+        precision = (self.precision[cells] * signs**2).sum(axis=0)
+        return Step(cells, signs, np.maximum(2.0 / np.sqrt(precision) - 0.5, 0.0))
+
+    def draws(self, seen: IntArray, steps: list[Step], n_draws: int) -> Iterator[IntArray]:
+        """Yield tables that are exchangeable with the one seen, some at a time.
+
+        One chain goes from the table seen back to a start, and all draws come forth from there
+        (Besag and Clifford, 1989).
+        """
+        start = seen[:, None].copy()
+        for step in reversed(steps):
+            self.move(start, step)
+        # Some draws at a time: what one step touches then stays in the processor's cache.
+        size = max(1, _CACHED // max(len(seen), 1))
+        for done in range(0, n_draws, size):
+            draws = np.repeat(start, min(size, n_draws - done), axis=1)
+            for step in steps:
+                self.move(draws, step)
+            yield draws
+
+    def move(self, draws: IntArray, step: Step) -> None:
+        """Move samples round some places, in place (Metropolis)."""
+        cells = step.cells
+        shape = (cells.shape[1], draws.shape[1])
         normal = self.rng.standard_normal(shape, dtype=np.float32)
-        length = (1 + np.abs(reach[:, None] * normal)).astype(np.int64)
+        length = (1 + np.abs(step.reach[:, None] * normal)).astype(np.int64)
         np.negative(length, out=length, where=normal < 0)
-        old: IntArray = draws[four]
-        most: IntArray = self.total[four][:, :, None]
-        new: IntArray = np.asarray(old + _SIGNS * length, dtype=np.int64)
+        old: IntArray = draws[cells]
+        most: IntArray = self.total[cells][:, :, None]
+        new: IntArray = np.asarray(old + step.signs[:, :, None] * length, dtype=np.int64)
         is_possible = ((new >= 0) & (new <= most)).all(axis=0)
         np.copyto(new, old, where=~is_possible)
         gain = self._log_ways(new, most) - self._log_ways(old, most)
         luck = self.rng.standard_exponential(shape, dtype=np.float32)
         is_taken = is_possible & (-luck < gain)
-        draws[four] = np.where(is_taken, new, old)
+        draws[cells] = np.where(is_taken, new, old)
 
     def _log_ways(self, first: IntArray, total: IntArray) -> FloatArray:
-        """Return the log of the probability of rectangles, up to what their total fixes."""
+        """Return the log of the probability of places, up to what their total fixes."""
         second = total - first
         if self.table is None:
             ways = gammaln(first + 1.0) + gammaln(second + 1.0)
