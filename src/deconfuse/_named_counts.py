@@ -231,7 +231,11 @@ def _cell_column(frame: Any, name: object) -> npt.NDArray[Any]:
 
 
 def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array:
-    if hasattr(frame, "sparse") and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
+    if (
+        columns
+        and hasattr(frame, "sparse")
+        and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes)
+    ):
         # A sparse pandas frame: as dense cells, many classes would not fit in memory.
         return sp.coo_array(frame[columns].sparse.to_coo())
     parts = [_cell_column(frame, name) for name in columns]

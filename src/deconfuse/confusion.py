@@ -20,7 +20,7 @@ from deconfuse._checks import (
     show,
 )
 from deconfuse._classes import coarser, reordered, union
-from deconfuse._named_counts import named_counts, named_variances
+from deconfuse._named_counts import is_frame, named_counts, named_variances
 from deconfuse._tally import prefers_sparse
 from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
@@ -45,11 +45,12 @@ class ConfusionMatrix:
 
     Parameters
     ----------
-    counts : array-like or sparse array of shape (n_classes, n_classes)
-        Finite and non-negative, true classes on rows, predicted classes on columns.
+    counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
+        Finite and non-negative, true classes on rows, predicted classes on columns. A DataFrame is
+        aligned by its names, as in `from_counts`.
     labels : sequence of int, str, bool or date
         The class names in matrix order, distinct and of one type.
-    variances : array-like or sparse array of shape (n_classes, n_classes), optional
+    variances : array-like, DataFrame or sparse array of shape (n_classes, n_classes), optional
         Sum of squared sample weights of each cell: the sampling variance of a weighted count.
         By default the counts themselves, as for samples that weigh one each.
 
@@ -84,8 +85,13 @@ class ConfusionMatrix:
     variances: CountMatrix
 
     def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
-        matrix = _settled(as_count_matrix(counts))
         names = class_names(labels)
+        if is_frame(counts) or is_frame(variances):
+            # By name, as in `from_counts`: the order of a frame need not be that of the labels.
+            if variances is not None:
+                variances = named_variances(variances, counts, names)
+            counts = named_counts(counts, names)[0]
+        matrix = _settled(as_count_matrix(counts))
         if len(names) != matrix.shape[0]:
             raise InputError(
                 f"`labels` must have one name per class, got {len(names):,} names for"

@@ -403,6 +403,16 @@ def test_variances_from_a_frame_are_aligned_as_the_counts_are(library: str) -> N
     assert bare == expected
 
 
+def test_the_constructor_aligns_frames_by_name() -> None:
+    require("pandas")
+    frame = small().to_pandas()[["emu", "cat", "dog"]]
+    assert ConfusionMatrix(frame, NAMES) == small()
+    weighted = ConfusionMatrix(frame, NAMES[::-1], frame * 10)
+    expected = ConfusionMatrix(COUNTS, NAMES, 10 * np.array(COUNTS))
+    assert weighted == expected.reorder(NAMES[::-1])
+    assert ConfusionMatrix(COUNTS, NAMES, frame * 10) == expected
+
+
 def test_bare_variances_belong_to_a_frame_in_the_same_order() -> None:
     require("pandas")
     squares = 10 * np.array(COUNTS)

@@ -50,6 +50,15 @@ def test_ragged_counts() -> None:
     refused("rows of equal length", None, lambda: make([[1, 2], [3]]))
 
 
+def test_frames_without_classes() -> None:
+    require("pandas", "polars")
+    import pandas as pd
+    import polars as pl
+
+    for empty in (pd.DataFrame(), pl.DataFrame(), pd.DataFrame({"a": [], "b": []})):
+        refused("must name at least one class", None, lambda empty=empty: make(empty))
+
+
 def test_no_classes() -> None:
     refused("at least one class, got an empty matrix", None, lambda: make(np.empty((0, 0))))
 
