@@ -72,8 +72,23 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8 text to ``path``, all of it or none."""
-    write_bytes(path, text.encode())
+    """Write UTF-8 text to ``path``, all of it or none.
+
+    Raises
+    ------
+    InputError
+        If the text holds half a surrogate pair, as names of files that are not UTF-8 do.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(0, error.start - 20) : error.end + 10]
+        raise InputError(
+            f"Text must be Unicode that can be written, got {text[error.start : error.end]!r} in"
+            f" {around!r}.",
+            hint="rename the class, or decode its name with errors='replace'.",
+        ) from error
+    write_bytes(path, data)
 
 
 def _umask() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import subprocess
 import sys
@@ -36,6 +37,23 @@ def test_prepare_from_and_verify(data: Path, tmp_path: Path) -> None:
     assert fine.exit_code == 0
     again = RUNNER.invoke(app, ["data", "prepare", "mnist", "--from", str(data), "--data", target])
     assert "already there, and checked" in again.output
+
+
+def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new"
+    (target / "mnist").mkdir(parents=True)
+    for path in (data / "mnist").iterdir():
+        if path.suffix != ".gz":
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    (target / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"broken")
+    arguments = ["data", "prepare", "mnist", "--from", str(data), "--data", str(target)]
+    result = RUNNER.invoke(app, arguments)
+    assert isinstance(result.exception, InputError)
+    assert "a wrong file stands before one of its own" in str(result.exception)
+    assert "ready" not in result.output
+    (target / "mnist" / "train-labels-idx1-ubyte").unlink()
+    assert "already there" in RUNNER.invoke(app, arguments).output
 
 
 def test_verify_names_a_wrong_file(data: Path) -> None:
@@ -98,6 +116,8 @@ def test_experiment_2_needs_no_balanced_models(
         (["--alpha", "0.5"], "`--alpha` must be one of 10, 3, 1, 0.3, 0.1, got 0.5"),
         (["--seeds", "0"], "`--seeds` must be at least 1, got 0"),
         (["--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
+        (["--only-report", "--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
+        (["--workers", "0"], "`--workers` must be at least 1, got 0"),
         (["--sampling", "odd"], "`--sampling` must be relative or budget, got 'odd'"),
         (["--workers", "2", "--dask", "x"], "Only one of `--workers` and `--dask` can be given"),
     ],

@@ -96,6 +96,8 @@ def break_record(path: Path, **changes: object) -> None:
     [
         ({"schema": 2}, "must be a record of version 1, got version 2"),
         ({"schema": None}, "must be a record of version 1, got version None"),
+        ({"config": None}, "must be a run of version 1 of the protocol, got version None"),
+        ({"matrix": [[-1] * 4] * 4}, "must hold counts, but some are negative"),
         ({"config": {"protocol": 0}}, "must be a run of version 1 of the protocol, got version 0"),
         ({"matrix": [[1, 2], [3, 4]]}, r"must hold matrices of shape \(4, 4\)"),
         ({"matrix": [["a"]]}, "must be a complete record, but a field is missing or wrong"),
@@ -120,6 +122,21 @@ def test_half_a_record_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:100])
     with pytest.raises(InputError, match="must be a record in JSON, but it cannot be read"):
         read_record(path)
+
+
+def test_a_record_that_is_not_text_is_named(tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    path.write_bytes(b"\xff\xfe" + path.read_bytes())
+    with pytest.raises(InputError, match="must be a record in JSON, but it is not text"):
+        read_record(path)
+
+
+def test_a_copy_in_another_folder_is_not_counted_twice(tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(InputError, match="must not be counted twice"):
+        read_records(tmp_path)
 
 
 def test_not_even_an_object() -> None:

@@ -83,7 +83,7 @@ def test_in_a_kernel_everything_shows_itself_live() -> None:
         "import deconfuse as dc\n"
         "cm = dc.ConfusionMatrix.from_counts([[90, 10, 3], [5, 25, 1], [2, 2, 40]])\n"
     )
-    shown = ["cm", "cm.normalize('row')", "dc.diagnose(cm)"]
+    shown = ["cm", "cm.normalize('row')", "dc.diagnose(cm, epsilon=5.0)"]
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(program + name) for name in shown]
     NotebookClient(notebook, timeout=120).execute()
@@ -98,6 +98,8 @@ def test_in_a_kernel_everything_shows_itself_live() -> None:
     starts = [s["state"]["start"] for s in states.values() if "payload" in s["state"]]
     assert starts == ["method=bi", "method=row", "method=bi"]
     assert [payload["labels"] for payload in payloads] == [["0", "1", "2"]] * 3
+    used = [payload["models"][0]["scalings"]["bi"]["epsilon"] for payload in payloads]
+    assert used == [1 / 3, 1 / 3, 5.0]
 
 
 def test_the_widget_holds_payload_and_selection() -> None:

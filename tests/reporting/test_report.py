@@ -19,6 +19,17 @@ from deconfuse.reporting.models import Shown
 from deconfuse.reporting.samples import samples_payload
 from deconfuse.reporting.thumbnails import Thumbnails
 from tests.reporting.studies import matrix, predictions
+from tests.support import require
+
+
+def _truncated() -> bytes:
+    stream = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 255, (40, 40), dtype=np.uint8)
+    Image.fromarray(noise).save(stream, "PNG")
+    return stream.getvalue()[:900]
+
+
+TRUNCATED = _truncated()
 
 
 @pytest.fixture
@@ -110,6 +121,41 @@ def test_refusals_of_samples(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
     dc.report(cm, page, samples=dc.Samples(["dog"] * 5, ["cat"] * 5))
 
 
+def test_series_are_looked_up_by_position(tmp_path: Path) -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame({"y": list("aabbab"), "p": list("abbaab"), "id": range(6)}).iloc[::-1]
+    frame = frame[frame.id != 3]
+    cm = dc.ConfusionMatrix.from_predictions(frame.y, frame.p)
+    samples = dc.Samples(frame.y, frame.p, ids=frame.id)
+    told = samples_payload(samples, cm, Shown(np.arange(2), bucket=False), np.ones((2, 2)))
+    assert told.ids == ("4", "0", "1", "5", "2")
+
+
+def test_a_latex_table_says_that_it_is_a_part(tmp_path: Path) -> None:
+    whole = dc.report(matrix(30, 5_000), tmp_path / "whole.tex").read_text(encoding="utf-8")
+    part = dc.report(matrix(31, 5_000), tmp_path / "part.tex").read_text(encoding="utf-8")
+    assert "The first" not in whole
+    assert "The first 30 of 31 classes." in part
+
+
+def test_embeddings_that_are_all_equal_are_one_point(tmp_path: Path) -> None:
+    true, pred = predictions(3, 60)
+    cm = dc.ConfusionMatrix.from_predictions(true, pred)
+    samples = dc.Samples(true, pred)
+    with pytest.warns(dc.GeometryWarning, match="all points are equal"):
+        page = dc.report(cm, tmp_path / "a.json", samples=samples, embeddings=np.ones((60, 4)))
+    assert json.loads(page.read_text(encoding="utf-8"))["geometry"]["points"]["total"] == 60
+
+
+def test_half_a_character_in_a_name_is_named(tmp_path: Path) -> None:
+    cm = dc.ConfusionMatrix.from_counts([[9, 1], [2, 8]], labels=["a\ud800", "b"])
+    with pytest.raises(dc.InputError, match=r"can be written, got '\\ud800'"):
+        dc.report(cm, tmp_path / "a.html", title="x")
+    assert not list(tmp_path.iterdir())
+
+
 @given(st.integers(0, 1_000), st.integers(0, 20))
 def test_every_listed_row_is_in_its_cell(seed: int, per_cell: int) -> None:
     true, pred = predictions(5, 200, seed)
@@ -187,7 +233,9 @@ def test_the_closest_pair_gets_its_pictures_first() -> None:
     [
         (["no-such-file.png"], "readable pictures, but that of row 0 is not"),
         ([b"not a picture"], "readable pictures, but that of row 0 is not"),
+        ([TRUNCATED], "readable pictures, but that of row 0 is not"),
         ([np.zeros(5)], "that of row 0 is ndarray of shape"),
+        ([np.zeros((0, 0))], "that of row 0 is ndarray of shape"),
         (np.zeros((1, 5)), "as one array must have the shape"),
     ],
 )

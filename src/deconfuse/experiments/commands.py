@@ -22,7 +22,7 @@ from rich.table import Table
 
 from deconfuse.errors import DeconfuseError, InputError
 from deconfuse.experiments import preparation
-from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
+from deconfuse.experiments.catalogue import CATALOGUE, DatasetSpec, dataset_spec
 from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig
 from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
 from deconfuse.experiments.records import Record, record_path
@@ -90,7 +90,19 @@ def prepare(
                         task, completed=have, total=size
                     ),
                 )
+        _refuse_files_in_the_way(folder, spec)
         _out.print(f"{spec.title}: ready in {folder / spec.name}")
+
+
+def _refuse_files_in_the_way(folder: Path, spec: DatasetSpec) -> None:
+    """Name a wrong file that would be found before the one that was just taken."""
+    for report in preparation.verify(folder, spec):
+        if report.state != "ok":
+            raise InputError(
+                f"{spec.title} was taken, but a wrong file stands before one of its own:"
+                f" {report.problem or report.file.name}",
+                hint=f"delete {report.path or report.file.name}, then run `deconfuse data verify`.",
+            )
 
 
 @data_app.command()
@@ -168,6 +180,10 @@ def reproduce(
     from deconfuse.experiments import sweep
     from deconfuse.experiments.reproduction import write_results
 
+    if experiment not in (None, 1, 2):
+        raise InputError(f"`--experiment` must be 1 or 2, got {experiment}.")
+    if workers is not None and workers < 1:
+        raise InputError(f"`--workers` must be at least 1, got {workers}.")
     folder = data_folder(data)
     if measure_again:
         again = sweep.measure_again(sweep.Places(results / "records", folder), folder / "cache")
@@ -196,8 +212,6 @@ def _plan(
             raise InputError(f"`--alpha` must be one of {known}, got {level:g}.")
     if seeds < 1:
         raise InputError(f"`--seeds` must be at least 1, got {seeds}.")
-    if experiment not in (None, 1, 2):
-        raise InputError(f"`--experiment` must be 1 or 2, got {experiment}.")
     if sampling not in ("relative", "budget"):
         raise InputError(f"`--sampling` must be relative or budget, got {sampling!r}.")
     configs = plan_runs(names, alpha or ALPHAS, range(seeds), sampling)  # type: ignore[arg-type]

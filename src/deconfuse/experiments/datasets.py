@@ -134,15 +134,23 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
 @lru_cache(maxsize=4)
 def _load(name: str, folder: Path) -> Dataset:
     spec = dataset_spec(name)
+    wrong: InputError | None = None
     for release in spec.releases:
         paths = [find_file(folder, spec, file) for file in release]
         if all(path is not None for path in paths):
-            contents = {
-                file.name: read_checked(path, file)
-                for file, path in zip(release, paths, strict=True)
-                if path is not None
-            }
+            try:
+                contents = {
+                    file.name: read_checked(path, file)
+                    for file, path in zip(release, paths, strict=True)
+                    if path is not None
+                }
+            except InputError as error:
+                # Another release of the same images may be there whole.
+                wrong = wrong or error
+                continue
             return _assemble(spec, contents)
+    if wrong is not None:
+        raise wrong
     missing = [file.name for file in spec.releases[0] if find_file(folder, spec, file) is None]
     raise InputError(
         f"{spec.title} must be in the data folder {folder}, but {', '.join(missing)} is not there.",

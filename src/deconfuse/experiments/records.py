@@ -187,6 +187,11 @@ class Record:
                 f"{name} must be a complete record, but a field is missing or wrong ({error!r}).",
                 hint="delete it; the sweep makes it again.",
             ) from error
+        if (matrix < 0).any() or (rebalanced is not None and (rebalanced < 0).any()):
+            raise InputError(
+                f"{name} must hold counts, but some are negative.",
+                hint="delete it; the sweep makes it again.",
+            )
         shape = (len(record.classes),) * 2
         every = [matrix, *gcms.values(), *([] if rebalanced is None else [rebalanced])]
         if any(array.shape != shape for array in every):
@@ -218,11 +223,18 @@ def read_record(path: Path) -> Record:
     InputError
         When it is not a record, of another version, or not the one that its name says.
     """
-    record = Record.from_json(path.read_text(encoding="utf-8"), str(path))
-    if path.stem != record.config.key:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} must be a record in JSON, but it is not text ({error}).",
+            hint="delete it; the sweep makes it again.",
+        ) from error
+    record = Record.from_json(text, str(path))
+    if path != record_path(path.parents[1], record.config):
         raise InputError(
             f"{path} must hold the run that it is named after, got the run {record.config.key} "
-            f"({record.config.title}).",
+            f"({record.config.title}) of {record.config.dataset}.",
             hint="delete it; a run must not be counted twice.",
         )
     return record
@@ -273,7 +285,8 @@ def _parse(text: str, name: str) -> dict[str, Any]:
             f"{name} must be a record of version {SCHEMA_VERSION}, got version {found!r}.",
             hint="read it with the release that wrote it, or keep it in another folder.",
         )
-    protocol = values.get("config", {}).get("protocol")
+    config = values.get("config")
+    protocol = config.get("protocol") if isinstance(config, dict) else None
     if protocol != PROTOCOL_VERSION:
         raise InputError(
             f"{name} must be a run of version {PROTOCOL_VERSION} of the protocol, "

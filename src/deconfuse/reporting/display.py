@@ -73,7 +73,10 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     from deconfuse.reporting.widget import explorer
 
     method = getattr(subject, "method", "bi")
-    widget = explorer(summarize(cm, title="confusion matrix"), start=f"method={method}")
+    # What was computed with an epsilon of its own is shown with it.
+    epsilon = getattr(subject, "epsilon", None) if method == "bi" else None
+    payload = summarize(cm, title="confusion matrix", epsilon=epsilon)
+    widget = explorer(payload, start=f"method={method}")
     live = widget._repr_mimebundle_()
     data = live[0] if isinstance(live, tuple) else live
     # The static form stays in the bundle: saved notebooks are read where no widget runs.

@@ -68,7 +68,9 @@ def _points(
     pred = place[cm.index_of(samples.y_pred)]
     coordinates = fit_projection(points, 2).apply(points)
     if coordinates.shape[1] < 2:
-        coordinates = np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])
+        # Points on one line, or all in one place.
+        flat = np.zeros((len(coordinates), 2 - coordinates.shape[1]))
+        coordinates = np.hstack([coordinates, flat])
     chosen = _choose(true != pred)
     return PointsPayload(
         x=_coordinate(coordinates[chosen, 0]),

@@ -66,12 +66,17 @@ class Shown:
         return place
 
 
-def normalize_all(cm: ConfusionMatrix) -> dict[MethodName, Normalized]:
-    """Return the four normalizations; undefined cells are drawn as such, so nobody is warned."""
+def normalize_all(
+    cm: ConfusionMatrix, *, epsilon: float | None = None
+) -> dict[MethodName, Normalized]:
+    """Return the four normalizations; undefined cells are drawn as such, so nobody is warned.
+
+    ``epsilon`` is that of bi-normalization; the others need none.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedCellsWarning)
         return {
-            method: normalize(cm, method, throw=False)
+            method: normalize(cm, method, epsilon=epsilon if method == "bi" else None, throw=False)
             for method in METHODS
             if method != "all" or cm.total > 0
         }

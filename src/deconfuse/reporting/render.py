@@ -102,6 +102,9 @@ def _markdown_counts(payload: ReportPayload, model: ModelPayload) -> list[str]:
 def to_latex(payload: ReportPayload) -> str:
     """Return the bi-normalized matrix with its counts as a LaTeX table (booktabs)."""
     shown = min(len(payload.labels), _TABLE_CLASSES)
+    part = ""
+    if shown < len(payload.labels):
+        part = f" The first {shown} of {len(payload.labels)} classes."
     labels = [escape_latex(label) for label in payload.labels[:shown]]
     tables = []
     for model in payload.models:
@@ -122,8 +125,8 @@ def to_latex(payload: ReportPayload) -> str:
                     r"\begin{table}",
                     r"\centering",
                     rf"\caption{{{escape_latex(payload.title)}{name}: bi-normalized (every row and "
-                    r"column sums to 1), counts in brackets. True classes on rows, predicted "
-                    r"classes on columns.}",
+                    r"column of the whole matrix sums to 1), counts in brackets. True classes on "
+                    rf"rows, predicted classes on columns.{part}}}",
                     rf"\begin{{tabular}}{{l{'r' * shown}}}",
                     r"\toprule",
                     r"true $\backslash$ predicted & " + " & ".join(labels) + r" \\",

@@ -76,6 +76,9 @@ class Samples:
                 raise InputError(
                     f"`{name}` must have one entry per sample, got {len(column)} for {n_true}."
                 )
+            if hasattr(column, "iloc"):
+                # A series of pandas is looked up by its index, but rows are meant by position.
+                object.__setattr__(self, name, list(column))
         for name, limit in (
             ("max_per_cell", self.max_per_cell),
             ("max_image_bytes", self.max_image_bytes),

@@ -40,10 +40,12 @@ def summarize(
     embeddings: Any = None,
     samples: Samples | None = None,
     paired: tuple[Any, Any, Any] | None = None,
+    epsilon: float | None = None,
 ) -> ReportPayload:
     """Return everything a report shows, in any format.
 
-    Parameters and errors are those of `deconfuse.report`.
+    Parameters and errors are those of `deconfuse.report`; ``epsilon`` is that of
+    bi-normalization.
     """
     matrices = _matrices(cm)
     _check_parts(samples, embeddings)
@@ -51,7 +53,7 @@ def summarize(
         raise InputError("`paired` belongs to two matrices, and there is one.")
     names = list(matrices)
     first = matrices[names[0]]
-    normalized = {name: normalize_all(matrix) for name, matrix in matrices.items()}
+    normalized = {name: normalize_all(matrix, epsilon=epsilon) for name, matrix in matrices.items()}
     bi = normalized[names[0]]["bi"]
     shown = choose_classes(bi)
     found = _findings(matrices, normalized, shown, paired)

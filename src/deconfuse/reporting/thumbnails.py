@@ -78,16 +78,19 @@ class Thumbnails:
     def _open(self, source: Any, row: int) -> Image:
         from PIL import Image, UnidentifiedImageError
 
-        try:
-            if isinstance(source, str | os.PathLike):
-                return Image.open(io.BytesIO(Path(source).read_bytes()))
-            if isinstance(source, bytes | bytearray | memoryview):
-                return Image.open(io.BytesIO(bytes(source)))
-        except (OSError, UnidentifiedImageError) as error:
-            raise InputError(
-                f"`images` must be readable pictures, but that of row {row} is not: {error}",
-                hint="give paths, bytes of PNG or JPEG files, or arrays; or leave `images` out.",
-            ) from error
+        if isinstance(source, bytes | bytearray | memoryview | str | os.PathLike):
+            try:
+                if isinstance(source, str | os.PathLike):
+                    source = Path(source).read_bytes()
+                picture = Image.open(io.BytesIO(bytes(source)))
+                # Opening reads the header alone; a file that ends early is noticed here.
+                picture.load()
+                return picture
+            except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+                raise InputError(
+                    f"`images` must be readable pictures, but that of row {row} is not: {error}",
+                    hint="give paths, bytes of PNG or JPEG files, or arrays; or leave them out.",
+                ) from error
         return Image.fromarray(self._pixels(source, row))
 
     def _pixels(self, source: Any, row: int) -> NDArray[np.uint8]:
@@ -97,7 +100,7 @@ class Thumbnails:
         if array.ndim == 3 and array.shape[-1] == 1:
             array = array[..., 0]
         shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[-1] in (3, 4))
-        if not shaped or array.dtype.kind not in "biuf":
+        if not shaped or array.dtype.kind not in "biuf" or 0 in array.shape:
             raise InputError(
                 "`images` must be paths, bytes or arrays of height x width or height x width x "
                 f"3 or 4, but that of row {row} is {type(source).__name__} of shape {array.shape}."
