@@ -337,6 +337,103 @@ def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
     use_everything(reader)
 
 
+@pytest.fixture
+def two_models_with_embeddings() -> tuple[dict[str, dc.ConfusionMatrix], dict[str, Any]]:
+    true, pred = predictions(6, 900)
+    other = predictions(6, 900, seed=4)
+    embeddings = np.random.default_rng(0).normal(size=(900, 4)) + 3 * np.eye(6, 4)[true]
+    models = {
+        "old": dc.ConfusionMatrix.from_predictions(true, pred),
+        "new": dc.ConfusionMatrix.from_predictions(*other),
+    }
+    return models, {"samples": dc.Samples(true, pred), "embeddings": embeddings}
+
+
+def test_geometry_of_two_models_is_that_of_the_first(
+    open_report: Open,
+    two_models_with_embeddings: tuple[dict[str, dc.ConfusionMatrix], dict[str, Any]],
+) -> None:
+    models, options = two_models_with_embeddings
+    shown = "return [...root.host.explorer.views[0].scene.pane.values];"
+    pressed = (
+        "return [...root.querySelectorAll('.choices [aria-pressed=true]')]"
+        ".map((button) => button.textContent);"
+    )
+    reader = open_report(models, "#method=gcm-bi&model=1", **options)
+    geometry = reader.ask(shown)
+    assert "geometry, bi · old" in reader.caption()
+    assert reader.ask(pressed) == ["geometry", "old"]
+    # Back in the counts the choice of the model is what it was.
+    reader.method("counts")
+    assert reader.ask(shown) == models["new"].counts.ravel().tolist()
+    assert reader.ask(pressed) == ["counts", "new"]
+    reader.page.keyboard.press("6")
+    assert reader.ask(shown) == geometry
+    for model in ("0", "1", "difference"):
+        reader.page.click(f"[data-model='{model}']")
+        assert reader.ask(shown) == geometry
+        assert reader.ask(pressed) == ["geometry", "old"]
+    said = reader.ask(
+        "root.querySelector(\"[data-model='1']\").click();"
+        "return root.querySelector('.said').textContent;"
+    )
+    assert said.startswith("geometry is that of \u2068old\u2069")
+    reader.method("row")
+    for model in ("1", "difference"):
+        reader.page.click(f"[data-model='{model}']")
+        reader.choose("beside", "gcm-row")
+        assert "geometry, row · old" in reader.text("figure.pane:nth-of-type(2) .caption")
+        reader.choose("beside", "")
+
+
+@pytest.mark.parametrize("model", ["0", "1", "difference"])
+def test_the_inspector_speaks_of_the_model_that_the_matrix_shows(
+    open_report: Open,
+    two_models_with_embeddings: tuple[dict[str, dc.ConfusionMatrix], dict[str, Any]],
+    model: str,
+) -> None:
+    models, options = two_models_with_embeddings
+    old, new = (cm.counts for cm in models.values())
+    # An error that both models make, not equally often.
+    often = np.where((old != new) & ~np.eye(6, dtype=bool), np.minimum(old, new), -1)
+    i, j = (int(k) for k in np.unravel_index(often.argmax(), often.shape))
+    reader = open_report(models, f"#cell={i}.{j}&model={model}", **options)
+    for method, name in (("bi", "old" if model == "0" else "new"), ("gcm", "old")):
+        reader.method(method)
+        cm = models[name]
+        text = reader.text(".inspector")
+        assert f"{cm.counts[i, j]} sample" in text
+        assert (
+            f"of {cm.label_counts[i]} true, {cm.prediction_counts[j]} predicted, "
+            f"in \u2068{name}\u2069" in text
+        )
+        value = float(reader.page.locator(".dots tr").first.inner_text().split("\t")[-2])
+        assert value == pytest.approx(cm.normalize("row").matrix[i, j], rel=0.005)
+        counted = float(reader.text(".fall").split()[-1])
+        assert counted == pytest.approx(cm.counts[i, j] + 1 / 6, rel=0.005)
+        # The samples are those of the first model.
+        assert ("Samples by row in old" in text) == (name == "old" or model == "difference")
+
+
+def test_embeddings_of_many_classes_are_points_alone(open_report: Open) -> None:
+    true, pred = predictions(310, 4_000)
+    labels = list(range(310))
+    reader = open_report(
+        dc.ConfusionMatrix.from_predictions(true, pred, labels=labels),
+        samples=dc.Samples(true, pred),
+        embeddings=np.random.default_rng(0).normal(size=(4_000, 3)),
+    )
+    assert reader.page.is_visible("canvas.scatter")
+    assert reader.page.locator("[data-method=gcm]").count() == 0
+    caption = reader.caption()
+    reader.page.keyboard.press("6")
+    assert reader.caption() == caption
+    reader.method("counts")
+    assert "number of samples" in reader.caption()
+    reader.page.keyboard.press("?")
+    assert "geometry" not in reader.text("dialog.help dl")
+
+
 def test_a_cell_lists_its_samples_with_pictures(open_report: Open) -> None:
     true, pred = predictions(5, 400)
     images = np.random.default_rng(0).integers(0, 256, (400, 8, 8), dtype=np.uint8)

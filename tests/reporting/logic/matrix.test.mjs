@@ -76,6 +76,23 @@ test("two models give a difference, with p-values where tests exist", () => {
   assert.equal(paneOf(study, frame, { method: "row", model: "difference", log: false }).faded, null);
 });
 
+test("geometry is that of the first model, whichever is chosen", () => {
+  const payload = payloadOf(COUNTS);
+  payload.models.push({ ...payloadOf([[80, 20, 0], [5, 25, 0], [0, 0, 0]]).models[0], name: "B" });
+  const matrix = [1, 0.5, 0, 0.5, 1, 0, 0, 0, 0];
+  payload.geometry = { matrices: { bi: encode(matrix, "f4") }, agreement: {}, points: null };
+  const study = readStudy(payload);
+  const frame = frameOf(study, new Map(), STATE);
+  for (const model of ["0", "1", "difference"]) {
+    const pane = paneOf(study, frame, { method: "gcm-bi", model, log: false });
+    assert.deepEqual([pane.kind, pane.model, pane.name], ["value", 0, "geometry, bi · A"]);
+    assert.deepEqual([...pane.values], matrix);
+    assert.equal(pane.counts[1], 10);
+  }
+  const shown = (model) => paneOf(study, frame, { method: "row", model, log: false }).model;
+  assert.deepEqual(["0", "1", "difference"].map(shown), [0, 1, 1]);
+});
+
 test("cells are trusted for what they rest on", () => {
   const study = readStudy(payloadOf([[90, 10, 0], [3, 45, 0], [0, 0, 0]], { epsilon: 0.3, grades: ["good", "poor", "good"] }));
   const frame = frameOf(study, new Map(), STATE);

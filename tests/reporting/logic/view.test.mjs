@@ -5,7 +5,7 @@ import { ASSETS, STATE, payloadOf } from "./fixture.mjs";
 const color = await import(`${ASSETS}/color.js`);
 const view = await import(`${ASSETS}/viewport.js`);
 const { hit, layoutOf } = await import(`${ASSETS}/layout.js`);
-const { defaultState, readHash, writeHash, Store } = await import(`${ASSETS}/state.js`);
+const { defaultState, geometryOf, readHash, writeHash, Store } = await import(`${ASSETS}/state.js`);
 const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/raster.js`);
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
@@ -101,6 +101,13 @@ test("a link that makes no sense opens the page as usual", () => {
 test("from 60 classes on, similar ones stand together", () => {
   assert.equal(defaultState({ ...STUDY, n: 60 }).order, "similarity");
   assert.equal(defaultState({ ...STUDY, n: 59 }).order, "given");
+});
+
+test("there is geometry where there is a geometric matrix; points alone are none", () => {
+  assert.equal(geometryOf({ geometry: null }), null);
+  assert.equal(geometryOf({ geometry: { matrices: {} } }), null);
+  assert.equal(geometryOf({ geometry: { matrices: { row: [], bi: [] } } }), "gcm-bi");
+  assert.equal(geometryOf({ geometry: { matrices: { row: [] } } }), "gcm-row");
 });
 
 test("two stores share nothing", () => {

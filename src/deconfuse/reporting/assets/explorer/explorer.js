@@ -5,13 +5,14 @@ import { place, ticksOf } from "./color.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
+import { isolate } from "./format.js";
 import { branchesOf, cutTree } from "./groups.js";
 import { inspectorContent } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
 import { seen, treeLines } from "./layout.js";
 import { MatrixView } from "./matrix-view.js";
 import { Minimap } from "./minimap.js";
-import { METHODS, readStudy } from "./model.js";
+import { METHODS, isGeometric, readStudy } from "./model.js";
 import { mostConfusedBlock } from "./order.js";
 import { frameOf, paneOf } from "./panes.js";
 import { paletteOf, shadesOf } from "./raster.js";
@@ -123,6 +124,7 @@ export class Explorer {
       help: () => this.showHelp(),
       theme: () => this.#switchTheme(),
       fit: () => this.store.set({ view: null }),
+      model: (model) => this.#choose(model),
     });
     this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
     this.legends = [h("div", { class: "legends" }), h("div", { class: "legends" })];
@@ -362,6 +364,14 @@ export class Explorer {
     const { n } = this.frame;
     this.store.set({ view: clampView({ x: x * n - this.view.span / 2, y: y * n - this.view.span / 2,
       span: this.view.span }, n) });
+  }
+
+  /** @param {string} model */
+  #choose(model) {
+    this.store.set({ model });
+    const [first] = this.study.models;
+    if (isGeometric(this.store.state.method) && model !== "0") this.say(
+      `geometry is that of ${isolate(first.name)}: the other model has no embeddings here`);
   }
 
   /** @param {{id: number, collapsed: boolean}} branch */

@@ -4,7 +4,7 @@ import { dotChart, ideaPicture, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
 import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
-import { METHODS } from "./model.js";
+import { METHODS, isGeometric } from "./model.js";
 import { pValueOf } from "./panes.js";
 import { samplesSection } from "./samples.js";
 
@@ -19,8 +19,8 @@ import { samplesSection } from "./samples.js";
  */
 
 /** The model whose numbers are shown. @param {Context} context */
-export function shownModel({ study, state }) {
-  return study.models[state.model === "1" || state.model === "difference" ? study.models.length - 1 : 0];
+export function shownModel({ study, pane }) {
+  return study.models[pane.model];
 }
 
 /** @param {Context} context @returns {Node[]} */
@@ -112,7 +112,7 @@ function cellContent(context, i, j) {
     ...geometryLine(context, i, j),
     i !== j && reverseLine(context, i, j),
     single && i !== j && similarityLine(study, model, i, j),
-    ...samplesSection(study, state.model, single ? [i] : units[i].members, single ? [j] : units[j].members),
+    ...samplesSection(study, pane, single ? [i] : units[i].members, single ? [j] : units[j].members),
   ].filter((node) => node instanceof Node);
 }
 
@@ -126,20 +126,21 @@ function partsSection(model, i, j, shown) {
 }
 
 /** @param {Context} context @param {number} i @param {number} j */
-function differenceLines({ study, frame, state, pane }, i, j) {
+function differenceLines({ study, frame, pane }, i, j) {
   if (study.models.length < 2 || frame.n !== study.n) return [];
-  const [a, b] = study.models.map((/** @type {any} */ model) => model.value(state.method.startsWith("gcm-") ? "bi" :
-    state.method, i, j));
+  // Only the first model has embeddings: beside geometry the two are compared by what is closest to it.
+  const geometric = isGeometric(pane.method);
+  const [a, b] = study.models.map((/** @type {any} */ model) => model.value(geometric ? "bi" : pane.method, i, j));
   const p = pValueOf(study, i, j);
   const size = p < 1e-15 ? "below 10⁻¹⁵" : plain(p);
   const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` :
     `, may be chance (corrected p ${size})`;
   return [
-    h("h3", {}, "Two models"),
+    h("h3", {}, "Two models", geometric && h("span", { class: "soft" }, " in bi")),
     h("p", {}, nameText(study.models[0].name), ` ${short(a)} `, h("span", { class: "soft" },
         `(${count(study.models[0].count(i, j))})`), " → ", nameText(study.models[1].name), ` ${short(b)} `,
-      h("span", { class: "soft" }, `(${count(study.models[1].count(i, j))})`), `: ${signed(b - a)}`, pane.method ===
-      "bi" || state.method === "bi" ? verdict : ""),
+      h("span", { class: "soft" }, `(${count(study.models[1].count(i, j))})`), `: ${signed(b - a)}`, geometric || pane.method === "bi" ? verdict :
+      ""),
   ];
 }
 
@@ -225,6 +226,6 @@ function classContent(context, k, kind) {
       `Read with care: ${model.classes.reasons[own]}.`),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),
-    ...samplesSection(study, context.state.model, units[k].members, units[k].members),
+    ...samplesSection(study, pane, units[k].members, units[k].members),
   ].filter((node) => node instanceof Node);
 }

@@ -2,7 +2,7 @@
 
 import { METHODS } from "./model.js";
 import { ORDERS } from "./order.js";
-import { methodsOf } from "./state.js";
+import { geometryOf } from "./state.js";
 
 /**
  * @param {KeyboardEvent} event
@@ -14,9 +14,9 @@ export function handleKey(event, explorer) {
   const { state } = store;
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const { key } = event;
+  const geometric = geometryOf(study);
   if (key >= "1" && key <= "5") store.set({ method: METHODS[Number(key) - 1] });
-  else if (key === "6" && study.geometry) store.set({ method: methodsOf(study).find((m) => m.startsWith("gcm-bi")) ??
-      methodsOf(study)[5] });
+  else if (key === "6" && geometric) store.set({ method: geometric });
   else if (key === "/") explorer.search.input.focus();
   else if (key === "?") explorer.showHelp();
   else if (key === "l") store.set({ scale: state.scale === "log" ? "linear" : "log" });

@@ -17,6 +17,11 @@ export const SUMS = {
   bi: "every row and every column sums to 1: label and prediction shares taken out",
 };
 
+/** Whether a method comes from the embeddings. @param {string} method */
+export function isGeometric(method) {
+  return method.startsWith("gcm-");
+}
+
 /**
  * @typedef {object} Scaling
  * @property {number} epsilon

@@ -3,7 +3,7 @@
 import { indexOfSorted, marginsOf } from "./arrays.js";
 import { reaching, scaleOf } from "./color.js";
 import { normalizeUnits, sumUnits, unitsOf } from "./groups.js";
-import { SUMS } from "./model.js";
+import { SUMS, isGeometric } from "./model.js";
 import { orderOf } from "./order.js";
 
 /**
@@ -44,6 +44,7 @@ export function frameOf(study, branches, state, before) {
  * @typedef {object} Pane
  * @property {"value"|"difference"} kind
  * @property {string} method
+ * @property {number} model whose counts these are; of a difference the second
  * @property {string} name of the method, and of the model when there are two
  * @property {string[]} names of the models
  * @property {string} sums what rows and columns add up to
@@ -62,21 +63,31 @@ export function frameOf(study, branches, state, before) {
  * @property {Uint8Array} poor 1 for units that cannot be trusted
  */
 
+/**
+ * The model that a pane shows; of a difference the one that is compared. Embeddings, and so the
+ * geometric matrices, are those of the first.
+ * @param {string} method @param {string} model
+ */
+export function modelOf(method, model) {
+  if (isGeometric(method)) return 0;
+  return model === "difference" ? 1 : Number(model) || 0;
+}
+
 /** @param {any} study @param {string} method */
 export function methodName(study, method) {
-  return method.startsWith("gcm-") ? `geometry, ${method.slice(4)}` : method;
+  return isGeometric(method) ? `geometry, ${method.slice(4)}` : method;
 }
 
 /** @param {string} method */
 export function sumsOf(method) {
-  if (!method.startsWith("gcm-")) return SUMS[ /** @type {keyof typeof SUMS} */ (method)];
+  if (!isGeometric(method)) return SUMS[ /** @type {keyof typeof SUMS} */ (method)];
   return "how much space of the embeddings a true class shares with a predicted class, as a share of all";
 }
 
 /** @param {any} model @param {string} method @param {Frame} frame */
 function valuesOf(model, method, frame) {
   if (frame.n === model.n) return model.dense(method);
-  if (method.startsWith("gcm-")) return sumUnits(model.dense(method), model.n, frame.units);
+  if (isGeometric(method)) return sumUnits(model.dense(method), model.n, frame.units);
   const counts = sumUnits(model.dense("counts"), model.n, frame.units);
   return normalizeUnits(method, counts, frame.units, model.epsilon(method));
 }
@@ -145,13 +156,14 @@ function countMargins(frame, model, counts) {
  */
 export function paneOf(study, frame, spec) {
   const { method, log } = spec;
-  const difference = spec.model === "difference" && !method.startsWith("gcm-");
-  const model = study.models[difference ? 1 : Number(spec.model) || 0];
+  const difference = spec.model === "difference" && !isGeometric(method);
+  const at = modelOf(method, spec.model);
+  const model = study.models[at];
   const { n } = frame;
   const own = valuesOf(model, method, frame);
   const counts = method === "counts" ? own : valuesOf(model, "counts", frame);
   const raw = countMargins(frame, model, counts);
-  const found = survey(own, method.startsWith("gcm-") ? null : counts, n);
+  const found = survey(own, isGeometric(method) ? null : counts, n);
   // The bucket holds most samples of very many classes, and would leave the bars of all others flat.
   const { bucket } = frame;
   const alone = (/** @type {Float64Array} */ sums) => shares(sums).filter((_, unit) => unit !== bucket);
@@ -159,6 +171,7 @@ export function paneOf(study, frame, spec) {
   const two = study.models.length > 1 ? ` · ${model.name}` : "";
   const common = {
     method,
+    model: at,
     names: study.models.map((/** @type {any} */ m) => m.name),
     counts,
     rows: shares(found.rows),

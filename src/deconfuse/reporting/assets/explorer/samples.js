@@ -47,12 +47,12 @@ function sampleList(study, found, title, total) {
 
 /**
  * Samples of a cell, of the reverse cell, and some of each class that were right, to compare.
- * @param {any} study @param {string} shown which model: the samples are those of the first
+ * @param {any} study @param {import("./panes.js").Pane} pane the samples are those of the first model
  * @param {number[]} rows classes @param {number[]} cols
  * @returns {Node[]}
  */
-export function samplesSection(study, shown, rows, cols) {
-  if (!study.samples || shown === "1") return [];
+export function samplesSection(study, pane, rows, cols) {
+  if (!study.samples || (pane.kind === "value" && pane.model > 0)) return [];
   const [model, other] = study.models;
   const { n } = study;
   const gather = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {

@@ -1,6 +1,6 @@
 // What the reader has chosen: defaults, the link in the address bar, and telling who listens.
 
-import { METHODS } from "./model.js";
+import { METHODS, isGeometric } from "./model.js";
 import { ORDERS } from "./order.js";
 
 /**
@@ -94,6 +94,16 @@ export function readHash(hash, defaults, limits) {
 export function methodsOf(study) {
   const geometric = study.geometry ? Object.keys(study.geometry.matrices).map((w) => `gcm-${w}`) : [];
   return [...METHODS, ...geometric];
+}
+
+/**
+ * What "geometry" shows first, null where a study has no geometric matrix: embeddings of many
+ * classes have points alone.
+ * @param {{geometry: {matrices: object}|null}} study
+ */
+export function geometryOf(study) {
+  const geometric = methodsOf(study).filter(isGeometric);
+  return geometric.find((method) => method === "gcm-bi") ?? geometric[0] ?? null;
 }
 
 /** The state of one explorer and its listeners; nothing is shared between two on a page. */

@@ -1,27 +1,29 @@
 // The controls above the matrix, and the help they share with the keyboard.
 
 import { h } from "./dom.js";
-import { METHODS, SUMS } from "./model.js";
+import { METHODS, SUMS, isGeometric } from "./model.js";
 import { ORDERS } from "./order.js";
-import { methodsOf } from "./state.js";
+import { modelOf } from "./panes.js";
+import { geometryOf, methodsOf } from "./state.js";
 
 /**
  * @param {any} study @param {import("./state.js").Store} store
- * @param {{groups: (most: number) => void, cut: (most: number) => string, help: () => void, theme: () => void, fit: () => void}} act
+ * @param {{groups: (most: number) => void, cut: (most: number) => string, help: () => void, theme: () => void, fit: () => void, model: (model: string) => void}} act
  */
 export function toolbar(study, store, act) {
   const methods = methodsOf(study);
-  const geometric = methods.filter((method) => method.startsWith("gcm-"));
+  const geometric = methods.filter(isGeometric);
+  const geometry = geometryOf(study);
   const buttons = METHODS.map((method, k) => h("button", {
     class: "choice",
     "data-method": method,
     title: `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`,
     onclick: () => store.set({ method }),
   }, method));
-  if (geometric.length > 0) {
+  if (geometry) {
     buttons.push(h("button", { class: "choice", "data-method": "gcm",
       title: "geometric confusion matrix, from the embeddings (key 6)",
-        onclick: () => store.set({ method: geometric.includes("gcm-bi") ? "gcm-bi" : geometric[0] }) }, "geometry"));
+      onclick: () => store.set({ method: geometry }) }, "geometry"));
   }
   const option = (/** @type {string} */ value, /** @type {string} */ text) => h("option", { value }, text);
   const select = (/** @type {string} */ label, /** @type {string} */ name, /** @type {Element[]} */
@@ -56,7 +58,7 @@ export function toolbar(study, store, act) {
       ["1", study.models[1].name],
       ["difference", "difference"]
     ].map(([value, text]) =>
-      h("button", { class: "choice", "data-model": value, onclick: () => store.set({ model: value }) }, h("bdi", {},
+      h("button", { class: "choice", "data-model": value, onclick: () => act.model(value) }, h("bdi", {},
         text)))) : null;
   const element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
@@ -65,15 +67,15 @@ export function toolbar(study, store, act) {
   const update = (/** @type {import("./state.js").State} */ state) => {
     for (const button of buttons) {
       const own = button.dataset.method;
-      button.setAttribute("aria-pressed", String(own === state.method || (own === "gcm" && state.method.startsWith(
-        "gcm-"))));
+      button.setAttribute("aria-pressed", String(own === state.method || (own === "gcm" && isGeometric(state.method))));
     }
+    const model = isGeometric(state.method) ? String(modelOf(state.method, state.model)) : state.model;
     models?.querySelectorAll("button").forEach((/** @type {any} */ button) => button.setAttribute("aria-pressed",
-      String(button.dataset.model === state.model)));
+      String(button.dataset.model === model)));
     beside.box.value = state.beside;
     order.box.value = state.order;
     if (weighting) {
-      weighting.field.hidden = !state.method.startsWith("gcm-");
+      weighting.field.hidden = !isGeometric(state.method);
       if (!weighting.field.hidden) weighting.box.value = state.method;
     }
     if (groups) {
@@ -92,7 +94,7 @@ export function helpDialog(study, close) {
   const keys = [
     ["← ↑ → ↓", "move the selected cell"],
     ["1 … 5", "counts, row, col, all, bi"],
-    study.geometry && ["6", "geometry"],
+    geometryOf(study) && ["6", "geometry"],
     ["/", "find a class"],
     ["o", "next order"],
     ["l", "linear or log colours"],
