@@ -79,7 +79,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
     ...     labels=["cat", "dog", "car", "bus"],
     ... )
     >>> headline_of(dc.diagnose(cm))
-    '“cat” and “dog” look alike. “cat” rests on 17 samples.'
+    '“cat” and “dog” look alike. “bus” is over-predicted 1.1×. “cat” rests on 17 samples.'
     """
     kinds = {found.kind: found for found in reversed(diagnosis.findings)}
     sentences = []
