@@ -148,7 +148,8 @@ class ConfusionMatrix:
         -----
         Columns are read once, in pieces; memory beyond them follows the distinct pairs, not the
         samples and not the square of the number of classes. Whole floats count as ints and
-        timestamps at midnight as dates, since tables store them so; other floats are refused.
+        timestamps at midnight (of their own time zone) as dates, since tables store them so; other
+        floats and times are refused.
 
         Examples
         --------

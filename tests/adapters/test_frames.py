@@ -345,6 +345,15 @@ class TestBadInput:
         with pytest.raises(InputError, match="must be int, str, bool or date"):
             ConfusionMatrix.from_frame(constructor({"label": times, "prediction": times}))
 
+    @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
+    def test_times_finer_than_a_microsecond_are_no_dates(self, engine: str) -> None:
+        times = np.array(["2024-02-29T00:00:00.000000001", "2024-02-29"], "M8[ns]")
+        frame: Any = pa.table({"label": pa.array(times), "prediction": pa.array(times)})
+        if engine == "polars":
+            frame = pl.from_arrow(frame)
+        with pytest.raises(InputError, match=r"must be int, str, bool or date, got .*000000001"):
+            ConfusionMatrix.from_frame(frame)
+
     @pytest.mark.parametrize("as_text", [False, True])
     def test_an_identifier_as_label(self, constructor: Constructor, as_text: bool) -> None:
         numbers = np.arange(20_000, 40_000)

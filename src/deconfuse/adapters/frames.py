@@ -287,7 +287,12 @@ def _values(series: nw.Series[Any]) -> npt.NDArray[Any] | CodedValues:
         distinct = series.unique().to_list()
         codes = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64())
         return CodedValues(_objects(distinct), codes.to_numpy())
-    return _objects(series.to_list())
+    items = series.to_list()
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_unit == "ns":
+        # Python's datetime ends at microseconds, where two instants would become one.
+        exact = series.dt.replace_time_zone(None).to_numpy()
+        items = [None if item is None else value for item, value in zip(items, exact, strict=True)]
+    return _objects(items)
 
 
 def _objects(items: list[Any]) -> npt.NDArray[Any]:
