@@ -277,7 +277,9 @@ def test_tensors_that_carry_gradients_are_scaled() -> None:
     require("torch")
     import torch
 
-    assert dc.scale(torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)).converged
+    tensor = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    assert dc.scale(tensor).converged
+    assert dc.scale(tensor.to(torch.bfloat16)).converged
 
 
 def test_newton_that_stalls_is_helped_by_sweeps() -> None:
@@ -317,11 +319,11 @@ BAD_INPUT = {
     "negative": (([[1.0, -1.0], [1.0, 1.0]],), {}, "must not hold negative cells, got 1"),
     "nan": (([[1.0, np.nan], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN"),
     "infinite": (([[1.0, np.inf], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN or infinite"),
-    "text": (([["a", "b"]],), {}, "must hold numbers only"),
-    "digits as text": (([["1", "2"], ["3", "4"]],), {}, "must hold numbers only"),
-    "complex": (([[1.0, 2j], [3.0, 4.0]],), {}, "numbers only, real ones, got complex"),
-    "complex and sparse": ((sparse.csr_array([[1j]]),), {}, "real ones, got complex"),
-    "ragged": (([[1.0, 2.0], [3.0]],), {}, "must hold numbers only, got list"),
+    "text": (([["a", "b"]],), {}, "`matrix` must be numbers, got <U1"),
+    "digits as text": (([["1", "2"], ["3", "4"]],), {}, "`matrix` must be numbers"),
+    "complex": (([[1.0, 2j], [3.0, 4.0]],), {}, "must be numbers, got complex"),
+    "complex and sparse": ((sparse.csr_array([[1j]]),), {}, "must be numbers, got complex"),
+    "ragged": (([[1.0, 2.0], [3.0]],), {}, "rows of equal length, got rows that differ"),
     "masked": ((np.ma.masked_equal([[1, 2], [3, 4]], 2),), {}, "no missing values, got 1 masked"),
     "masked margin": ((GOOD, np.ma.masked_equal([1.0, 2.0], 2.0)), {}, "`rows` must have no missi"),
     "one axis": (([1.0, 2.0],), {}, r"two axes.*got shape \(2,\)"),
@@ -346,7 +348,7 @@ BAD_INPUT = {
     "margin not positive": ((GOOD, [1.0, 0.0], [0.5, 0.5]), {}, "`rows` must be positive.*index 1"),
     "margin nan": ((GOOD, [1.0, np.nan], None), {}, "`rows` must be positive and finite"),
     "margin length": ((GOOD, [1.0, 1.0, 1.0], None), {}, r"each of the 2 rows, got shape \(3,\)"),
-    "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must hold numbers only"),
+    "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must be numbers"),
     "totals differ": ((GOOD, [1.0, 1.0], [1.0, 2.0]), {}, "equal totals.*got 2 and 3"),
     "epsilon": ((GOOD,), {"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0"),
     "epsilon nan": ((GOOD,), {"epsilon": np.nan}, "`epsilon` must be a finite number"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from deconfuse._checks import is_finite_number, refuse_masked
+from deconfuse._checks import as_numbers, is_finite_number, summed
+from deconfuse._sources import from_torch
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.scaling.problem import FloatArray, Matrix, ScalingProblem
@@ -47,13 +48,12 @@ def _check_matrix(matrix: Any) -> Matrix:
     if isinstance(matrix, ConfusionMatrix):
         matrix = matrix.counts
     if sparse.issparse(matrix):
-        _check_numbers(matrix.dtype)
-        # Widened before duplicates are added up, which would wrap around in a narrow type.
-        csr = sparse.csr_array(matrix.astype(np.float64))
-        csr.sum_duplicates()
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"`matrix` must be numbers, got {matrix.dtype}.")
+        csr = summed(matrix, np.float64)
         _check_entries(csr.data, csr.shape)
         return csr
-    array: FloatArray = np.array(_as_numbers(matrix, "matrix"), dtype=np.float64)
+    array = _as_floats(matrix, "matrix")
     if array.ndim not in (2, 3) or 0 in array.shape:
         message = (
             "`matrix` must have two axes (or three, for a stack of matrices) and at least one "
@@ -64,24 +64,8 @@ def _check_matrix(matrix: Any) -> Matrix:
     return array
 
 
-def _as_numbers(given: object, name: str) -> NDArray[Any]:
-    refuse_masked(given, name=name)
-    if hasattr(given, "detach"):
-        given = given.detach().cpu()
-    try:
-        array = np.asarray(given)
-        if array.dtype.kind == "O":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        message = f"`{name}` must hold numbers only, got {type(given).__name__}: {error}."
-        raise InputError(message) from error
-    _check_numbers(array.dtype, name)
-    return array
-
-
-def _check_numbers(dtype: np.dtype[Any], name: str = "matrix") -> None:
-    if dtype.kind not in "biuf":
-        raise InputError(f"`{name}` must hold numbers only, real ones, got {dtype}.")
+def _as_floats(given: object, name: str) -> FloatArray:
+    return as_numbers(from_torch(given), name=name).astype(np.float64, copy=False)
 
 
 def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
@@ -149,7 +133,7 @@ def _uniform(other: FloatArray, size: int) -> FloatArray:
 
 
 def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
-    target = _as_numbers(given, name).astype(np.float64)
+    target = _as_floats(given, name)
     if target.shape not in ((size,), (*stack, size)):
         each = f", or {stack[0]} rows of them, one a matrix" if stack else ""
         raise InputError(
