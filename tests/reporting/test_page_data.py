@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -276,6 +278,94 @@ def test_a_class_never_seen_is_not_a_zero(open_report: Open) -> None:
     assert shades[8] == shades[9] == shades[10] == 1024
     assert shades[2] == 0
     use_everything(reader)
+
+
+def exported(reader: Reader, name: str) -> bytes:
+    with reader.page.expect_download() as download:
+        reader.page.click(f"[data-export={name}]")
+    return Path(download.value.path()).read_bytes()
+
+
+def test_exports_look_like_the_page_where_a_class_was_never_seen(open_report: Open) -> None:
+    cm = dc.ConfusionMatrix.from_counts([[9, 1, 0], [2, 8, 0], [0, 0, 0]], labels=list("abc"))
+    reader = open_report(cm)
+    drawing = exported(reader, "SVG").decode()
+    assert drawing.count('fill="url(#unseen)"') == 3
+    assert drawing.count('font-weight="600" text-anchor="middle"') == 2, "of three on the diagonal"
+    table = exported(reader, "LaTeX").decode()
+    assert re.search(r"^c & -- \{\\tiny 0\} & -- \{\\tiny 0\} & -- ", table, re.MULTILINE)
+    # The middle of the cell (c, c) in the picture, of two pixels each, is grey.
+    x, y = (
+        float(at) + 22
+        for at in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"[^>]*url\(#unseen\)', drawing)[-1]
+    )
+    picture = base64.b64encode(exported(reader, "PNG")).decode()
+    pixels = reader.page.evaluate(
+        """async ([picture, x, y]) => {
+          const image = new Image();
+          image.src = `data:image/png;base64,${picture}`;
+          await image.decode();
+          const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+          const g = canvas.getContext("2d");
+          g.drawImage(image, 0, 0);
+          return [...g.getImageData(2 * x - 8, 2 * y - 8, 16, 16).data];
+        }""",
+        [picture, x, y],
+    )
+    colours = np.reshape(pixels, (-1, 4))[:, :3]
+    assert (np.ptp(colours, axis=1) < 20).all()
+    assert (colours > 150).all()
+
+
+@pytest.mark.parametrize(
+    ("names", "fragment"),
+    [
+        (["a", "b"], ""),
+        (["a", "b"], "#method=counts&scale=log"),
+        (list("abcde"), ""),
+        (list("abcdefg"), "#scale=log"),
+        ([f"a class of a very long name {k}" for k in range(4)], "#method=row"),
+        ([f"class {k}" for k in range(30)], "#method=all"),
+    ],
+)
+def test_a_drawing_has_room_for_everything_in_it(
+    open_report: Open, names: list[str], fragment: str
+) -> None:
+    counts = 7 * np.asarray(matrix(max(2, len(names)), 3_000).counts)[: len(names), : len(names)]
+    # A class never seen, and cells far beyond all others: every mark and every line of a legend.
+    counts[-1] = 0
+    counts[0, 0] = 123_456_789
+    counts[0, -1] += 9_876_543
+    cm = dc.ConfusionMatrix.from_counts(counts, labels=names)
+    title = "A title that is rather long for such a small matrix, and goes on in a second line"
+    reader = open_report({title[:40]: cm, title[40:]: cm}, fragment, title=title)
+    for model in ("0", "difference"):
+        reader.page.click(f"[data-model='{model}']")
+        drawing = exported(reader, "SVG").decode()
+        outside = reader.page.evaluate(
+            """(drawing) => {
+              const box = document.createElement("div");
+              box.innerHTML = drawing;
+              document.body.append(box);
+              const svg = box.querySelector("svg");
+              const all = svg.getBoundingClientRect();
+              const beyond = [...svg.querySelectorAll("text, rect")].filter((part) => {
+                const { left, right, top, bottom } = part.getBoundingClientRect();
+                return left < all.left || right > all.right || top < all.top || bottom > all.bottom;
+              }).map((part) => part.outerHTML);
+              const texts = [...svg.querySelectorAll("text[font-size='10']")];
+              const over = texts.filter((one) => texts.some((other) => {
+                const [a, b] = [one, other].map((part) => part.getBoundingClientRect());
+                return one !== other && a.left < b.right && b.left < a.right
+                  && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
+              })).map((part) => part.outerHTML);
+              box.remove();
+              return [...beyond, ...over];
+            }""",
+            drawing,
+        )
+        assert outside == []
 
 
 def test_two_models_show_their_difference(open_report: Open) -> None:

@@ -10,6 +10,7 @@ const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/ras
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
 const { toCsv, toLatex, latexText } = await import(`${ASSETS}/exports.js`);
+const { cellWords, spoken } = await import(`${ASSETS}/table.js`);
 const { cellText, escapeXml, narrowText, toSvg, wrapped } = await import(`${ASSETS}/svg.js`);
 
 test("ramps get darker in the light, lighter in the dark, evenly enough to read in grey", () => {
@@ -119,8 +120,8 @@ test("two stores share nothing", () => {
   assert.equal(b.state.method, "counts");
 });
 
-function shownOf(counts, labels, method = "counts") {
-  const study = readStudy(payloadOf(counts, { labels }));
+function shownOf(counts, labels, method = "counts", epsilon = 0) {
+  const study = readStudy(payloadOf(counts, { labels, epsilon }));
   const frame = frameOf(study, new Map(), STATE);
   const pane = paneOf(study, frame, { method, model: "0", log: false });
   return { pane, frame, rows: frame.order, cols: frame.order, title: "test", limits: study.limits };
@@ -220,13 +221,59 @@ test("a drawing shows the count beside each ratio, hatches what is weak, and say
   assert.match(drawing, /each row sums to 1/);
   assert.equal(drawing.match(/url\(#weak\)/g).length, 1);
   assert.equal(drawing.match(/<circle/g).length, 4);
-  assert.match(drawing, /small: number of samples · hatched: few samples or epsilon · dot: nothing counted/);
+  for (const mark of ["small: number of samples", "hatched: few samples or epsilon", "dot: nothing counted"]) assert.ok(drawing.includes(mark));
+  assert.ok(!drawing.includes("never seen"));
   assert.ok(!drawing.includes('rotate(-90 7'), "short names lie flat");
   const counts = toSvg(shownOf([[90, 10], [5, 25]]));
   assert.ok(!counts.includes("url(#weak)") && !counts.includes("small: number"));
 });
 
+test("a class that was never seen is crossed out in drawings and a dash in tables, whatever epsilon made of it", () => {
+  const counts = [[9, 1, 0], [2, 8, 0], [0, 0, 0]];
+  const shown = shownOf(counts, ["a", "b", "c"], "bi", 0.5);
+  assert.equal(shown.pane.values[8], 0.5);
+  const drawing = toSvg(shown);
+  assert.equal(drawing.match(/fill="url\(#unseen\)"/g).length, 3);
+  assert.match(drawing, /crossed out: never seen/);
+  // Two cells hold 9.5 and 8.5 on the diagonal; the third has neither a number nor a colour of it.
+  assert.equal(drawing.match(/font-weight="600" text-anchor="middle"/g).length, 2);
+  const table = toLatex(shown.pane, shown.frame, shown.rows, shown.cols, "t");
+  assert.match(table, /^c & -- \{\\tiny 0\} & -- \{\\tiny 0\} & -- \{\\tiny 0\} \\\\$/m);
+  assert.match(table, /; --: never seen\)/);
+  assert.equal(cellWords(shown.pane, shown.frame, 2, 2), "never seen (0)");
+  assert.match(spoken(shown.pane, shown.frame, { kind: "cell", i: 2, j: 2 }), /bi never seen$/);
+  const plain = shownOf(counts, ["a", "b", "c"]);
+  assert.match(toLatex(plain.pane, plain.frame, plain.rows, plain.cols, "t"), /^c & 0 & 0 & \\textbf\{0\} /m);
+  const seen = shownOf([[9, 1], [2, 8]], ["a", "b"], "bi", 0.5);
+  assert.ok(!toLatex(seen.pane, seen.frame, seen.rows, seen.cols, "t").includes("--"));
+});
+
+test("a difference says nothing of a class that either model never saw", () => {
+  const payload = payloadOf([[9, 1], [0, 0]], { epsilon: 0.5 });
+  payload.models.push({ ...payloadOf([[8, 2], [3, 7]], { epsilon: 0.5 }).models[0], name: "B" });
+  for (const models of [payload.models, payload.models.toReversed()]) {
+    const study = readStudy({ ...payload, models });
+    const frame = frameOf(study, new Map(), STATE);
+    const pane = paneOf(study, frame, { method: "bi", model: "difference", log: false });
+    assert.deepEqual([...shadesOf(pane, 2)].map(isUnseen), [false, false, true, true]);
+    assert.equal(toSvg({ pane, frame, rows: [0, 1], cols: [0, 1], title: "t" }).match(/"url\(#unseen\)"/g).length, 2);
+  }
+});
+
+test("ticks stay inside their strip and apart", () => {
+  for (const scale of [{ low: 0, high: 1, max: 1, log: false }, { low: 1e-7, high: 1, max: 1, log: true }, { low: 0, high: 123456789, max: 2e8, log: false }]) {
+    const ticks = color.ticksInside(scale, 160, 6);
+    assert.ok(ticks.length >= 2);
+    let end = 0;
+    for (const { text, x } of ticks) {
+      assert.ok(x - 3 * text.length >= end - 1e-9 && x + 3 * text.length <= 160 + 1e-9);
+      end = x + 3 * text.length;
+    }
+  }
+});
+
 test("long descriptions go on in the next line", () => {
+  assert.deepEqual(wrapped("one a · two · three", 11, " · "), ["one a · two", "three"]);
   assert.deepEqual(wrapped("each row sums to 1", 9), ["each row", "sums to 1"]);
   assert.deepEqual(wrapped("abcdefghijkl m", 6), ["abcde…", "m"]);
 });

@@ -1,8 +1,9 @@
 // Small drawings of the inspector: values on one axis, the waterfall of parts, the idea in one picture.
 
-import { colorAt, ramp } from "./color.js";
+import { colorAt, ramp, ticksInside } from "./color.js";
 import { h, s } from "./dom.js";
-import { count, short, tickText, times } from "./format.js";
+import { hasCounts } from "./exports.js";
+import { count, short, times } from "./format.js";
 
 /**
  * Values with their intervals as dots on one axis, one row a normalization.
@@ -103,10 +104,8 @@ export function ideaPicture(theme) {
 /**
  * The two legends of a pane.
  * @param {import("./panes.js").Pane} pane @param {"light"|"dark"} theme
- * @param {(scale: import("./color.js").Scale) => number[]} ticks
- * @param {(scale: import("./color.js").Scale, value: number) => number} place
  */
-export function legendOf(pane, theme, ticks, place) {
+export function legendOf(pane, theme) {
   const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : [
     "diagonal", "off"
   ]);
@@ -115,8 +114,7 @@ export function legendOf(pane, theme, ticks, place) {
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
 "span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
-    pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-") && h("span", {}, swatch(
-      "hatch", ""), "few samples or epsilon"),
+    hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
@@ -128,16 +126,8 @@ export function legendOf(pane, theme, ticks, place) {
       piece.style.fill = colorAt(table, k / 39);
       strip.append(piece);
     }
-    let end = -8;
-    for (const tick of ticks(scale)) {
-      const x = 140 * place(scale, tick);
-      const text = tickText(tick);
-      const wide = 6 * text.length;
-      // At the ends of the strip a number stays inside.
-      const from = Math.max(0, Math.min(140 - wide, x - wide / 2));
-      if (from < end + 5) continue;
-      end = from + wide;
-      strip.append(s("text", { x: from + wide / 2, y: 22, class: "tiny", "text-anchor": "middle" }, text));
+    for (const { text, x } of ticksInside(scale, 140, 6)) {
+      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": "middle" }, text));
     }
     const over = scale.max > scale.high * 1.0001 &&
     `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;

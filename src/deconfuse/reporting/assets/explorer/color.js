@@ -1,6 +1,7 @@
 // Values -> colours: even steps in OKLCH, oranges on the diagonal, blues off it, robust to one huge cell.
 
 import { clamp, quantile } from "./arrays.js";
+import { tickText } from "./format.js";
 
 /** Steps of a colour ramp. */
 export const STEPS = 256;
@@ -151,4 +152,24 @@ export function ticksOf(scale, wanted = 4) {
   const ticks = [];
   for (let v = 0; v <= high * 1.0001; v += step) ticks.push(v);
   return ticks;
+}
+
+/**
+ * Ticks as text, inside a strip of so many pixels and apart from one another.
+ * @param {Scale} scale @param {number} length @param {number} letter width of one
+ * @returns {{text: string, x: number}[]} x: the middle of the text
+ */
+export function ticksInside(scale, length, letter) {
+  const found = [];
+  let end = -Infinity;
+  for (const tick of ticksOf(scale)) {
+    const text = tickText(tick);
+    const wide = letter * text.length;
+    // At the ends of the strip a number stays inside.
+    const from = Math.max(0, Math.min(length - wide, length * place(scale, tick) - wide / 2));
+    if (from < end + 5) continue;
+    end = from + wide;
+    found.push({ text, x: from + wide / 2 });
+  }
+  return found;
 }

@@ -1,6 +1,7 @@
 // One cell or class -> the facts a reader needs: parts, company, and how far to trust it.
 
 import { count } from "./format.js";
+import { isGeometric } from "./model.js";
 
 /** Why a cell should be read with care. */
 export const TRUST = {
@@ -12,13 +13,20 @@ export const TRUST = {
 };
 
 /**
+ * Whether a value says nothing: the true class has no sample, or the value does not exist.
+ * @param {import("./panes.js").Pane} pane @param {number} n @param {number} i @param {number} j units
+ */
+export function neverSeen(pane, n, i, j) {
+  return pane.unseen[i] === 1 || Number.isNaN(pane.values[i * n + j]);
+}
+
+/**
  * @param {import("./panes.js").Pane} pane @param {number} n @param {number} i @param {number} j units
  * @param {{few_samples: number}} limits
  */
 export function trustOf(pane, n, i, j, limits) {
-  const value = pane.values[i * n + j];
-  if (value !== value || pane.labelCounts[i] === 0) return TRUST.UNSEEN;
-  if (pane.method === "counts" || pane.method.startsWith("gcm-") || pane.kind === "difference") return TRUST.FINE;
+  if (neverSeen(pane, n, i, j)) return TRUST.UNSEEN;
+  if (pane.method === "counts" || isGeometric(pane.method) || pane.kind === "difference") return TRUST.FINE;
   const counted = pane.counts[i * n + j];
   if (counted === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
   if (counted < limits.few_samples) return TRUST.FEW;

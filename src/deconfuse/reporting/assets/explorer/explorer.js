@@ -1,7 +1,6 @@
 // The explorer: one study in one element. Wires state, drawing and panels; shares nothing with others.
 
 import { legendOf } from "./charts.js";
-import { place, ticksOf } from "./color.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
@@ -216,7 +215,7 @@ export class Explorer {
       if (!pane || width === 0) return;
       this.captions[k].replaceChildren(h("b", {}, pane.name), ` ${pane.sums}`);
       this.figures[k].style.width = `${paneWidth}px`;
-      this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light", ticksOf, place));
+      this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light"));
       this.views[k].show({
         pane,
         frame: this.frame,

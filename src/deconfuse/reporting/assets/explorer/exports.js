@@ -1,5 +1,8 @@
 // A pane -> CSV and LaTeX text. Every export names its axes and what it sums to.
 
+import { neverSeen } from "./explain.js";
+import { isGeometric } from "./model.js";
+
 /** @param {string} text */
 function csvField(text) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -49,7 +52,6 @@ export function latexText(text) {
 
 /** @param {number} value @param {boolean} whole */
 function latexNumber(value, whole) {
-  if (value !== value) return "--";
   if (whole) return String(Number(value.toPrecision(12)));
   return value !== 0 && Math.abs(value) < 5e-4 ?
     `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
@@ -57,7 +59,7 @@ function latexNumber(value, whole) {
 
 /** Whether each value has a count of its own to stand beside it. @param {import("./panes.js").Pane} pane */
 export function hasCounts(pane) {
-  return pane.kind === "value" && pane.method !== "counts" && !pane.method.startsWith("gcm-");
+  return pane.kind === "value" && pane.method !== "counts" && !isGeometric(pane.method);
 }
 
 /**
@@ -69,11 +71,15 @@ export function toLatex(pane, frame, rows, cols, title) {
   const names = (/** @type {number[]} */ list) => list.map((u) => latexText(frame.units[u].label));
   const whole = pane.method === "counts";
   const counted = hasCounts(pane);
+  let absent = false;
   const body = names(rows).map((name, k) => {
     const cells = cols.map((v) => {
       const at = rows[k] * frame.n + v;
-      const text = latexNumber(pane.values[at], whole);
-      const own = rows[k] === v ? `\\textbf{${text}}` : text;
+      // A count of nothing is a number; a ratio of nothing would pass for a result.
+      const none = !whole && neverSeen(pane, frame.n, rows[k], v);
+      absent ||= none;
+      const text = none ? "--" : latexNumber(pane.values[at], whole);
+      const own = rows[k] === v && !none ? `\\textbf{${text}}` : text;
       return counted ? `${own} {\\tiny ${latexNumber(pane.counts[at], true)}}` : own;
     });
     return `${name} & ${cells.join(" & ")} \\\\`;
@@ -82,7 +88,7 @@ export function toLatex(pane, frame, rows, cols, title) {
     "% needs \\usepackage{booktabs}",
     "\\begin{table}",
     "\\centering",
-    `\\caption{${latexText(title)}: ${latexText(pane.name)} (${latexText(pane.sums)}${counted ? "; counts in small type" : ""}). True classes on rows, predicted classes on columns.}`,
+    `\\caption{${latexText(title)}: ${latexText(pane.name)} (${latexText(pane.sums)}${counted ? "; counts in small type" : ""}${absent ? "; --: never seen" : ""}). True classes on rows, predicted classes on columns.}`,
     `\\begin{tabular}{l${"r".repeat(cols.length)}}`,
     "\\toprule",
     `true $\\backslash$ predicted & ${names(cols).join(" & ")} \\\\`,

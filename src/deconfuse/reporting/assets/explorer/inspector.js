@@ -92,7 +92,7 @@ function cellContent(context, i, j) {
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
   const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] :
     "");
-  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels, reasons: [reason(i), reason(
+  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels: pane.unseen[i] ? 0 : labels, reasons: [reason(i), reason(
       j)] }, names, short);
   return [
     h("h2", {}, h("span", { class: "soft" }, "true "), nameText(units[i].label), h("br"), h(

@@ -60,6 +60,7 @@ export function frameOf(study, branches, state, before) {
  * @property {Float64Array} labelCounts
  * @property {Float64Array} predictionCounts
  * @property {number} epsilon of a single class cell
+ * @property {Uint8Array} unseen 1 for true classes without a sample, of either model in a difference
  * @property {Uint8Array} poor 1 for units that cannot be trusted
  */
 
@@ -180,6 +181,7 @@ export function paneOf(study, frame, spec) {
     predictionCounts: raw.cols,
     longest,
     epsilon: model.epsilon(method),
+    unseen: Uint8Array.from(raw.rows, (labels) => Number(labels === 0)),
     poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] ===
       "poor"))),
   };
@@ -207,6 +209,7 @@ export function paneOf(study, frame, spec) {
   const scale = scaleOf([...sizes.diagonal, ...sizes.off], { log });
   scale.max = Math.max(scale.max, sizes.largest);
   const before = marginsOf(other, n);
+  const otherLabels = countMargins(frame, study.models[0], otherCounts).rows;
   return {
     ...common,
     kind: "difference",
@@ -215,6 +218,7 @@ export function paneOf(study, frame, spec) {
     values,
     diagonal: scale,
     off: scale,
+    unseen: common.unseen.map((mark, u) => mark || Number(otherLabels[u] === 0)),
     reference: { rows: shares(before.rows), cols: shares(before.cols) },
     faded: fadedCells(study, frame, method, values),
   };

@@ -43,11 +43,11 @@ export function shadesOf(pane, n) {
 
 /** @param {import("./panes.js").Pane} pane @param {number} n @param {Uint16Array} shades */
 function shadeValues(pane, n, shades) {
-  const { values, off, labelCounts } = pane;
+  const { values, off } = pane;
   const top = STEPS - 1;
   const factor = top / off.high;
   for (let i = 0, k = 0; i < n; i++) {
-    const empty = labelCounts[i] === 0;
+    const empty = pane.unseen[i] === 1;
     for (let j = 0; j < n; j++, k++) {
       const value = values[k];
       if (empty || value !== value) shades[k] = UNSEEN;
@@ -65,7 +65,7 @@ function shadeValues(pane, n, shades) {
 function shadeDifference(pane, n, shades) {
   for (let k = 0; k < n * n; k++) {
     const value = pane.values[k];
-    if (value !== value) {
+    if (value !== value || pane.unseen[Math.floor(k / n)]) {
       shades[k] = UNSEEN;
       continue;
     }

@@ -1,12 +1,19 @@
 // A pane -> an SVG drawing with labels, margins and legends; also the shape of the picture for PNG.
 
-import { colorAt, luminanceAt, place, ramp, ticksOf } from "./color.js";
-import { TRUST, trustOf } from "./explain.js";
+import { colorAt, luminanceAt, place, ramp, ticksInside } from "./color.js";
+import { TRUST, neverSeen, trustOf } from "./explain.js";
 import { hasCounts } from "./exports.js";
-import { brief, count, cut, short, signed, tickText } from "./format.js";
+import { brief, count, cut, short, signed } from "./format.js";
 
 // Paler cells are too pale to be read as a value.
 const PALE = 0.1;
+// Width of a letter, on the wide side, in units of the font's size: whoever opens the drawing has
+// fonts of their own.
+const LETTER = 0.62;
+const BOLD_LETTER = 0.72;
+// A legend's strip of colours, and the room between two legends.
+const STRIP = 160;
+const APART = 30;
 
 /** Characters that markup would take for its own. @param {string} text */
 export function escapeXml(text) {
@@ -46,13 +53,17 @@ export function shadeOf(pane, value, onDiagonal) {
   return { name: onDiagonal ? "diagonal" : "off", t: place(scale, value) };
 }
 
-/** Text in lines of at most so many characters. @param {string} text @param {number} most @returns {string[]} */
-export function wrapped(text, most) {
+/**
+ * Text in lines of at most so many characters.
+ * @param {string} text @param {number} most @param {string} between where a line may end
+ * @returns {string[]}
+ */
+export function wrapped(text, most, between = " ") {
   /** @type {string[]} */
   const lines = [];
-  for (const word of text.split(" ")) {
+  for (const word of text.split(between)) {
     const last = lines.length - 1;
-    if (last >= 0 && lines[last].length + 1 + word.length <= most) lines[last] += ` ${word}`;
+    if (last >= 0 && lines[last].length + between.length + word.length <= most) lines[last] += between + word;
     else lines.push(cut(word, most));
   }
   return lines;
@@ -80,20 +91,33 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   const flat = widest <= cell * step - 4;
   const bar = 34;
   const left = 26 + label + bar;
-  const width = Math.max(420, left + cols.length * cell + 24);
-  const lines = wrapped(`${pane.name}: ${pane.sums}`, Math.floor((width - 40) / 5.8));
-  const axis = 52 + 15 * lines.length;
+  const keys = legendsOf(pane);
+  const width = Math.ceil(Math.max(left + cols.length * cell + 24, left + keys[0].width + APART + keys[1].width + 20));
+  const letters = (/** @type {number} */ room, /** @type {number} */ letter) => Math.floor(room / letter);
+  const heading = wrapped(cut(title, 200), letters(width - 40, 16 * BOLD_LETTER));
+  const lines = wrapped(`${pane.name}: ${pane.sums}`, letters(width - 40, 11 * LETTER));
+  const head = 28 + 20 * (heading.length - 1);
+  const axis = head + 24 + 15 * lines.length;
   const top = axis + 4 + (flat ? 16 : label) + bar;
-  const height = top + rows.length * cell + 106;
+  const absent = rows.some((u) => cols.some((v) => neverSeen(pane, frame.n, u, v)));
+  const marks = wrapped([
+    hasCounts(pane) && cell >= 36 && !image && "small: number of samples",
+    hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or epsilon",
+    pane.faded && "pale: may be chance",
+    cell >= 15 && !image && "dot: nothing counted",
+    absent && `${cell >= 9 && !image ? "crossed out" : "grey"}: never seen`,
+  ].filter(Boolean).join(" · "), letters(width - left - 20, 10 * LETTER), " · ");
+  const height = top + rows.length * cell + 92 + 14 * marks.length;
   const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), less: ramp("light", "less"),
     more: ramp("light", "more") };
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11">`,
     `<title>${escapeXml(title)}: ${escapeXml(pane.name)}</title>`,
-    '<defs><pattern id="weak" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="#14161a" stroke-opacity="0.4"/></pattern></defs>',
+    '<defs><pattern id="weak" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="#14161a" stroke-opacity="0.4"/></pattern><pattern id="unseen" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path d="M0 0V5" stroke="#b4b9c2"/></pattern></defs>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
-    `<text x="20" y="28" font-size="16" font-weight="600">${escapeXml(cut(title, 90))}</text>`,
-    ...lines.map((line, k) => `<text x="20" y="${46 + 15 * k}" fill="#555">${escapeXml(line)}</text>`),
+    ...heading.map((line, k) =>
+      `<text x="20" y="${28 + 20 * k}" font-size="16" font-weight="600">${escapeXml(line)}</text>`),
+    ...lines.map((line, k) => `<text x="20" y="${head + 18 + 15 * k}" fill="#555">${escapeXml(line)}</text>`),
     `<text x="${left}" y="${axis}" fill="#555" font-weight="600">predicted class →</text>`,
     `<text x="16" y="${top}" fill="#555" font-weight="600" text-anchor="end" transform="rotate(-90 16 ${top})">← true class</text>`,
   ];
@@ -130,10 +154,9 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     const value = pane.values[u * frame.n + v];
     const x = left + c * cell;
     const y = top + r * cell;
-    if (value !== value) {
-      out.push(
-        `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="none" stroke="#ccc" stroke-dasharray="2 2"/>`
-        );
+    if (neverSeen(pane, frame.n, u, v)) {
+      for (const fill of cell >= 9 ? ["#eceef1", "url(#unseen)"] : ["#e2e3e7"]) out.push(
+        `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${fill}"/>`);
       return;
     }
     const invented = pane.off.log && pane.epsilon > 0 && pane.counts[u * frame.n + v] === 0;
@@ -159,45 +182,44 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     if (two) line(brief(pane.counts[at]), 8, 'font-size="9" fill-opacity="0.75"');
   }));
   const below = top + rows.length * cell + 26;
-  const marks = [
-    hasCounts(pane) && cell >= 36 && !image && "small: number of samples",
-    hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or epsilon",
-    pane.faded && "pale: may be chance",
-    cell >= 15 && !image && "dot: nothing counted",
-  ].filter(Boolean);
-  out.push(...legends(pane, tables, left, below),
-    `<text x="${left}" y="${below + 62}" font-size="10" fill="#555">${marks.join(" · ")}</text>`, "</svg>", "");
+  out.push(...drawnLegend(keys[0], tables, left, below), ...drawnLegend(keys[1], tables, left + keys[0].width + APART,
+    below), ...marks.map((line, k) =>
+    `<text x="${left}" y="${below + 62 + 14 * k}" font-size="10" fill="#555">${escapeXml(line)}</text>`), "</svg>", "");
   return out.join("\n");
 }
 
-/** @param {import("./panes.js").Pane} pane @param {Record<string, Uint8ClampedArray>} tables @param {number} x @param {number} y */
-function legends(pane, tables, x, y) {
-  /** @type {string[]} */
-  const out = [];
-  const kinds = pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"];
-  kinds.forEach((name, k) => {
-    const x0 = x + k * 190;
+/**
+ * @typedef {object} Legend
+ * @property {"diagonal"|"off"|"less"|"more"} name
+ * @property {import("./color.js").Scale} scale
+ * @property {string} title @property {string} over what the strongest colour stands for, where it is cut
+ * @property {number} width
+ */
+
+/** The two legends of a pane, and how wide they are. @param {import("./panes.js").Pane} pane @returns {Legend[]} */
+function legendsOf(pane) {
+  const other = cut(pane.names[1] ?? "", 20);
+  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${other}`, more: `more in ${other}` };
+  const kinds = /** @type {(keyof typeof said)[]} */ (pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"]);
+  return kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
-    const said = { diagonal: "diagonal", off: "off the diagonal",
-      less: `less in ${escapeXml(cut(pane.names[1] ?? "", 20))}`,
-      more: `more in ${escapeXml(cut(pane.names[1] ?? "", 20))}` } [
-      name
-    ];
-    out.push(`<text x="${x0}" y="${y}" fill="#555">${said}</text>`);
-    for (let s = 0; s < 32; s++) {
-      out.push(
-        `<rect x="${x0 + s * 5}" y="${y + 6}" width="5.3" height="9" fill="${colorAt(tables[name], s / 31)}"/>`);
-    }
-    for (const tick of ticksOf(scale)) {
-      out.push(
-        `<text x="${(x0 + 160 * place(scale, tick)).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${tickText(tick)}</text>`
-        );
-    }
-    if (scale.max > scale.high * 1.0001) {
-      out.push(
-        `<text x="${x0}" y="${y + 42}" font-size="10" fill="#555">strongest from ${short(scale.high, 2)} up to ${short(scale.max)}</text>`
-        );
-    }
+    const title = said[name] + (scale.log ? ", log" : "");
+    const over = scale.max > scale.high * 1.0001 ?
+      `strongest from ${short(scale.high, 2)} up to ${short(scale.max)}` : "";
+    const width = Math.ceil(Math.max(STRIP, 11 * LETTER * title.length, 10 * LETTER * over.length));
+    return { name, scale, title, over, width };
   });
+}
+
+/** @param {Legend} legend @param {Record<string, Uint8ClampedArray>} tables @param {number} x @param {number} y */
+function drawnLegend({ name, scale, title, over }, tables, x, y) {
+  const steps = 32;
+  const step = STRIP / steps;
+  const out = [`<text x="${x}" y="${y}" fill="#555">${escapeXml(title)}</text>`];
+  for (let k = 0; k < steps; k++) out.push(
+    `<rect x="${x + k * step}" y="${y + 6}" width="${step + 0.3}" height="9" fill="${colorAt(tables[name], k / (steps - 1))}"/>`);
+  for (const tick of ticksInside(scale, STRIP, 10 * LETTER)) out.push(
+    `<text x="${(x + tick.x).toFixed(1)}" y="${y + 28}" font-size="10" fill="#555" text-anchor="middle">${tick.text}</text>`);
+  if (over) out.push(`<text x="${x}" y="${y + 42}" font-size="10" fill="#555">${over}</text>`);
   return out;
 }

@@ -1,6 +1,7 @@
 // The matrix as a table behind the canvas, for screen readers and for reading aloud.
 
 import { h } from "./dom.js";
+import { neverSeen } from "./explain.js";
 import { count, short } from "./format.js";
 
 /** Rows and columns at most: beyond, the table holds the part in view. */
@@ -30,7 +31,7 @@ export function tableOf(pane, frame, rows, cols) {
 export function cellWords(pane, frame, i, j) {
   const at = i * frame.n + j;
   if (pane.method === "counts" && pane.kind === "value") return count(pane.values[at]);
-  const value = Number.isNaN(pane.values[at]) ? "never seen" : short(pane.values[at]);
+  const value = neverSeen(pane, frame.n, i, j) ? "never seen" : short(pane.values[at]);
   return `${value} (${count(pane.counts[at])})`;
 }
 
@@ -42,6 +43,7 @@ export function spoken(pane, frame, selection) {
   if (selection.kind === "col")
   return `predicted class ${units[selection.j].label}, ${count(pane.predictionCounts[selection.j])} predictions`;
   const at = selection.i * frame.n + selection.j;
-  const ratio = pane.method === "counts" && pane.kind === "value" ? "" : `, ${pane.name} ${short(pane.values[at])}`;
+  const value = neverSeen(pane, frame.n, selection.i, selection.j) ? "never seen" : short(pane.values[at]);
+  const ratio = pane.method === "counts" && pane.kind === "value" ? "" : `, ${pane.name} ${value}`;
   return `true ${units[selection.i].label}, predicted ${units[selection.j].label}: ${count(pane.counts[at])} samples${ratio}`;
 }
