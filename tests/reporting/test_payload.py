@@ -198,6 +198,21 @@ def test_latex_has_values_and_counts(clothes: dc.ConfusionMatrix) -> None:
     assert text.count(r"\\") == 11
 
 
+def test_texts_hold_counts_in_full_and_no_value_of_a_class_never_seen() -> None:
+    counts = [[123_456_789_012_345, 1, 0], [2, 8, 0], [0, 0, 0]]
+    payload = summarize(dc.ConfusionMatrix.from_counts(counts, labels=list("abc")), title="t")
+    table = to_latex(payload)
+    assert "(123456789012345)" in table
+    assert r"c & -- (0) & -- (0) & -- (0) \\" in table
+    assert table.count(" --: never seen.") == 1
+    markdown = to_markdown(payload)
+    assert "| **a** | 123456789012345 | 1 | 0 |" in markdown
+    assert "| **c** | 0 | 0 | 0 |" in markdown
+    seen = to_latex(summarize(dc.ConfusionMatrix.from_counts([[1.5, 1], [2, 8]]), title="t"))
+    assert "--" not in seen
+    assert "(1.5)" in seen
+
+
 def test_the_bundle_holds_every_module_once_and_imports_nothing() -> None:
     for entry in ("page", "widget"):
         script = bundle(entry)

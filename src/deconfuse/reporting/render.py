@@ -94,7 +94,7 @@ def _markdown_counts(payload: ReportPayload, model: ModelPayload) -> list[str]:
     lines.append("| true \\\\ predicted | " + " | ".join(labels) + " |")
     lines.append("|---|" + "---:|" * shown)
     for label, row in zip(labels, counts, strict=False):
-        cells = " | ".join(f"{value:.12g}" for value in row[:shown])
+        cells = " | ".join(_count_text(value) for value in row[:shown])
         lines.append(f"| **{label}** | {cells} |")
     return [*lines, ""]
 
@@ -113,11 +113,16 @@ def to_latex(payload: ReportPayload) -> str:
         values = bi.left.decode()[:, None] * (counts + bi.epsilon) * bi.right.decode()
         body = [
             f"{label} & "
-            + " & ".join(f"{v:.3f} ({c:.12g})" for v, c in zip(row[:shown], n[:shown], strict=True))
+            + " & ".join(
+                # What epsilon makes of a class without samples would pass for a result.
+                f"{f'{v:.3f}' if n.any() else '--'} ({_count_text(c)})"
+                for v, c in zip(row[:shown], n[:shown], strict=True)
+            )
             + r" \\"
             for label, row, n in zip(labels, values, counts, strict=False)
         ]
         name = f", {escape_latex(model.name)}" if len(payload.models) > 1 else ""
+        absent = "" if counts[:shown].any(axis=1).all() else " --: never seen."
         tables.append(
             "\n".join(
                 [
@@ -126,7 +131,7 @@ def to_latex(payload: ReportPayload) -> str:
                     r"\centering",
                     rf"\caption{{{escape_latex(payload.title)}{name}: bi-normalized (every row and "
                     r"column of the whole matrix sums to 1), counts in brackets. True classes on "
-                    rf"rows, predicted classes on columns.{part}}}",
+                    rf"rows, predicted classes on columns.{part}{absent}}}",
                     rf"\begin{{tabular}}{{l{'r' * shown}}}",
                     r"\toprule",
                     r"true $\backslash$ predicted & " + " & ".join(labels) + r" \\",
@@ -139,6 +144,11 @@ def to_latex(payload: ReportPayload) -> str:
             )
         )
     return "\n\n".join(tables) + "\n"
+
+
+def _count_text(count: float) -> str:
+    # Whole counts in full: they may have more digits than a ratio is worth.
+    return f"{count:.0f}" if float(count).is_integer() else f"{count:.12g}"
 
 
 def _dense_counts(payload: ReportPayload, model: ModelPayload) -> np.ndarray:
