@@ -143,6 +143,27 @@ def test_the_opening_block_is_the_most_confused(open_report: Open) -> None:
     assert set(group) <= set(shown)
 
 
+def test_a_link_to_all_of_many_classes_shows_all_of_them(open_report: Open) -> None:
+    cm = matrix(100, 9_000)
+    reader = open_report(cm)
+    opened = reader.ask(VIEW)
+    assert opened["span"] == 24
+    assert reader.hash() in ("", "#")
+    reader.page.keyboard.press("0")
+    everything = {"x": 0, "y": 0, "span": 100}
+    assert reader.ask(VIEW) == everything
+    assert reader.hash() == "#view=all"
+    reader.page.reload()
+    reader.page.wait_for_selector("canvas.matrix")
+    assert reader.ask(VIEW) == everything
+    # The same address means the same, whether the page opens with it or is sent there.
+    for fragment in ("method=row", "view=all", "", "cell=3.4", "order=size", "view=5_6_30"):
+        reader.go(fragment)
+        sent = reader.ask(VIEW)
+        assert open_report(cm, f"#{fragment}").ask(VIEW) == sent, fragment
+        assert (sent == opened) == (fragment in ("method=row", "")), fragment
+
+
 # Where the page opened, and the confusion inside each window of that size, the bucket left out.
 BLOCKS = """
 const { study, frame, view } = root.host.explorer;

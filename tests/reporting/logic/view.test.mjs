@@ -92,6 +92,26 @@ test("the link holds the state and nothing that is as usual", () => {
   assert.deepEqual(readHash(writeHash(row, usual), usual, LIMITS), row);
 });
 
+test("the link tells all classes from the part with which the page opens", () => {
+  const opening = { x: 7, y: 7, span: 24 };
+  const usual = { ...defaultState({ ...STUDY, n: 300 }), view: opening };
+  const limits = { ...LIMITS, n: 300 };
+  assert.equal(writeHash(usual, usual), "");
+  assert.deepEqual(readHash("", usual, limits), usual);
+  const all = { ...usual, view: null };
+  assert.equal(writeHash(all, usual), "view=all");
+  const selection = { kind: "cell", i: 1, j: 4 };
+  for (const view of [opening, null, { x: 1, y: 2, span: 30.5 }]) {
+    for (const more of [{}, { selection }, { order: "size" }, { collapsed: [301] }, { selection, order: "name", collapsed: [300] }]) {
+      const state = { ...usual, ...more, view };
+      assert.deepEqual(readHash(writeHash(state, usual), usual, limits), state);
+    }
+  }
+  // A link made by hand: the cell it names is in sight.
+  assert.equal(readHash("#cell=1.4", usual, limits).view, null);
+  assert.deepEqual(readHash("#view=nonsense&method=row", usual, limits), { ...usual, method: "row" });
+});
+
 test("a link that makes no sense opens the page as usual", () => {
   const usual = defaultState(STUDY);
   for (const hash of ["#method=<img>", "#cell=9.9", "#cell=1", "#cell=a.b", "#groups=1", "#groups=99", "#view=1_2", "#view=1_2_-3", "#view=NaN_0_1", "#order=__proto__", "#%%%", "#model=1"]) {

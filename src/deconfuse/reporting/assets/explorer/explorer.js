@@ -50,7 +50,7 @@ export class Explorer {
     this.options = options;
     this.study = readStudy(payload);
     this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
-    this.defaults = defaultState(this.study);
+    this.defaults = { ...defaultState(this.study), view: this.#openingView() };
     const start = options.page ? location.hash : (options.start ?? "");
     const state = readHash(start, this.defaults, this.limits());
     this.store = new Store(state);
@@ -59,8 +59,6 @@ export class Explorer {
     this.frame = frameOf(this.study, this.branches, state);
     this.hover = null;
     this.#build(host);
-    if (this.study.n >= MANY && !state.view && !state.selection) this.store.state = { ...state, view: this
-        .#openingView() };
     this.store.listen((now, before) => this.#changed(now, before));
     this.applyTheme();
     /** Let go of everything outside the element. */
@@ -87,12 +85,15 @@ export class Explorer {
       models: this.study.models.length };
   }
 
+  // Where a page without a link begins: many classes at the most confused ones, few with all.
   #openingView() {
-    const { values } = this.pane("bi", "0");
+    const { study } = this;
+    if (study.n < MANY) return null;
+    const { order } = frameOf(study, this.branches, defaultState(study));
     // The bucket, always last, mixes with everything: no place to begin.
-    const order = this.study.bucketIndex < 0 ? this.frame.order : this.frame.order.slice(0, -1);
-    const start = mostConfusedBlock(values, order, BLOCK, this.frame.n);
-    return clampView({ x: start, y: start, span: BLOCK }, this.frame.n);
+    const places = study.bucketIndex < 0 ? order : order.slice(0, -1);
+    const start = mostConfusedBlock(study.models[0].dense("bi"), places, BLOCK, study.n);
+    return clampView({ x: start, y: start, span: BLOCK }, study.n);
   }
 
   /** @param {HTMLElement} host */
@@ -270,6 +271,8 @@ export class Explorer {
     if (hash === this.hash) return;
     this.hash = hash;
     clearTimeout(this.hashTimer);
+    // Written late, an address that was followed would overwrite the next.
+    if (location.hash.slice(1) === hash) return;
     this.hashTimer = setTimeout(() => history.replaceState(null, "", `#${hash}`), 150);
   }
 

@@ -12,7 +12,7 @@ import { ORDERS } from "./order.js";
  * @property {string} scale "linear" or "log"
  * @property {number[]} collapsed branch ids
  * @property {{kind: "cell"|"row"|"col", i: number, j: number}|null} selection class indices
- * @property {import("./viewport.js").Viewport|null} view null: everything
+ * @property {import("./viewport.js").Viewport|null} view null: all classes
  * @property {string} theme "auto", "light" or "dark"
  */
 
@@ -36,6 +36,21 @@ export function defaultState(study) {
 }
 
 /**
+ * What is seen where a link does not say it: as the page opens, and once classes stand elsewhere or
+ * one of them is selected, all of them.
+ * @param {State} state @param {State} defaults
+ */
+function usualView(state, defaults) {
+  const moved = state.selection || state.collapsed.length > 0 || state.order !== defaults.order;
+  return moved ? null : defaults.view;
+}
+
+/** @param {State["view"]} view */
+function viewText(view) {
+  return view ? [view.x, view.y, view.span].map((v) => Number(v.toFixed(2))).join("_") : "all";
+}
+
+/**
  * The parts of a state that differ from the defaults, as a URL hash without "#".
  * @param {State} state @param {State} defaults
  */
@@ -48,7 +63,8 @@ export function writeHash(state, defaults) {
   const { selection, view } = state;
   if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(
     selection.i));
-  if (view) parts.set("view", [view.x, view.y, view.span].map((v) => Number(v.toFixed(2))).join("_"));
+  const said = viewText(view);
+  if (said !== viewText(usualView(state, defaults))) parts.set("view", said);
   return parts.toString();
 }
 
@@ -83,7 +99,9 @@ export function readHash(hash, defaults, limits) {
   if (groups.every((id) => Number.isInteger(id) && id >= limits.n && id < limits.n + limits.nBranches)) {
     state.collapsed = groups;
   }
-  const view = (parts.get("view") ?? "").split("_").map(Number);
+  const said = parts.get("view") ?? "";
+  const view = said.split("_").map(Number);
+  state.view = said === "all" ? null : usualView(state, defaults);
   if (view.length === 3 && view.every(Number.isFinite) && view[2] > 0) {
     state.view = { x: view[0], y: view[1], span: view[2] };
   }
