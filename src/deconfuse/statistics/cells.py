@@ -22,7 +22,9 @@ __all__ = [
     "check_at_least_one",
     "check_epsilon",
     "check_level",
+    "row_units",
     "sample_unit",
+    "whole_samples",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -76,6 +78,23 @@ def sample_unit(cm: ConfusionMatrix) -> float:
         return 1.0
     total = float(cm.counts.sum())
     return float(cm.variances.sum()) / total if total > 0 else 1.0
+
+
+def row_units(cells: Cells) -> FloatArray:
+    """Return what one effective sample of each true class weighs, a column; without epsilon."""
+    values = cells.values.sum(axis=1, keepdims=True)
+    variances = cells.variances.sum(axis=1, keepdims=True)
+    unit = np.full_like(values, cells.unit)
+    return np.divide(variances, values, out=unit, where=values > 0)
+
+
+def whole_samples(cells: Cells, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return whole numbers of effective samples; fractions are rounded at random, fairly."""
+    counts = cells.values / row_units(cells)
+    nearest = np.rint(counts)
+    is_whole = np.abs(counts - nearest) < 1e-6
+    rounded = np.floor(counts + rng.random(counts.shape))
+    return np.asarray(np.where(is_whole, nearest, rounded).astype(np.int64))
 
 
 def as_confusion(matrix: Any) -> ConfusionMatrix:

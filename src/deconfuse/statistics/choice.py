@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, log_expit
-from scipy.stats import gamma
 
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
@@ -19,10 +18,13 @@ from deconfuse.scaling import scale
 from deconfuse.statistics.cells import (
     Cells,
     as_confusion,
+    as_generator,
     cells_of,
     check_at_least_one,
     check_epsilon,
+    whole_samples,
 )
+from deconfuse.statistics.quasi_symmetry import symmetry_p_value
 
 __all__ = ["SimilarityChoice", "similarity_choice"]
 
@@ -31,6 +33,7 @@ ChoiceMethod = Literal["ml", "closed"]
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-10
+_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +57,6 @@ class SimilarityChoice:
         Likelihood-ratio and Pearson statistics of the counts against the model.
     dof : int
         Degrees of freedom: one a pair of classes that was ever confused, less the biases.
-    p_value : float
-        Of ``x_squared``. Small: similarity is not symmetric in these data, so no bias alone
-        explains why some pairs are confused more one way than the other. NaN when ``dof`` is 0;
-        `why_no_test` then says why.
     n_confused_pairs : int
         How many pairs of classes were ever confused.
     """
@@ -71,12 +70,26 @@ class SimilarityChoice:
     g_squared: float
     x_squared: float
     dof: int
-    p_value: float
     n_confused_pairs: int
+    _counts: Cells
+    _seed: int
 
     def __post_init__(self) -> None:
         for array in (self.similarity, self.bias, self.fitted):
             array.flags.writeable = False
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of symmetric similarity, whatever the biases; computed when it is asked for.
+
+        Small: similarity is not symmetric in these data, so no bias alone explains why some pairs
+        are confused more one way than the other. NaN when ``dof`` is 0; `why_no_test` then says
+        why.
+        """
+        if self.dof <= 0:
+            return float("nan")
+        rng = np.random.default_rng(self._seed)
+        return symmetry_p_value(whole_samples(self._counts, rng), rng)
 
     @cached_property
     def balanced(self) -> FloatArray:
@@ -123,7 +136,11 @@ class SimilarityChoice:
 
 
 def similarity_choice(
-    cm: ConfusionMatrix | Any, *, method: ChoiceMethod = "ml", epsilon: float | None = None
+    cm: ConfusionMatrix | Any,
+    *,
+    method: ChoiceMethod = "ml",
+    epsilon: float | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> SimilarityChoice:
     r"""Fit Luce's similarity-choice (biased-choice) model.
 
@@ -136,6 +153,9 @@ def similarity_choice(
         it where the model holds exactly.
     epsilon : float, optional
         Added to every cell; by default ``1 / n_classes``. With 0 the estimates must exist.
+    rng : numpy.random.Generator or int, optional
+        Randomness of the p-value, or its seed. By default a fixed seed, so that equal input gives
+        equal output.
 
     Returns
     -------
@@ -160,8 +180,12 @@ def similarity_choice(
     :math:`m_{ij} + m_{ji}` are fitted exactly, and how each sum is divided is a Bradley-Terry model
     of :math:`n - 1` parameters [2]_, solved here by Newton's method.
 
-    The p-value compares Pearson's statistic with a gamma distribution that has the mean and the
-    variance which the statistic has for binomial counts as small as these.
+    The p-value is exact, also for few samples: given the sums :math:`m_{ij} + m_{ji}` and how often
+    each class was wrongly given, all tables that could have been seen have known probabilities,
+    whatever the biases, and the one seen is ranked among draws of them by its deviance (see
+    `deconfuse.statistics.quasi_symmetry`). It depends on neither ``method`` nor ``epsilon``. The
+    smallest one is one over the number of draws: 0.001, with many pairs 0.005. Above 5,000 confused
+    pairs it is approximate. Weighted counts enter as their effective numbers of samples.
 
     References
     ----------
@@ -194,7 +218,8 @@ def similarity_choice(
             hint="count some predictions first.",
         )
     added = check_epsilon(epsilon, matrix.n_classes)
-    cells = cells_of(matrix, added, what="A similarity-choice model")
+    generator = as_generator(_SEED if rng is None else rng)
+    cells, plain = (cells_of(matrix, e, what="A similarity-choice model") for e in (added, 0.0))
     _check_exists(cells.values, matrix.labels, method)
     if method == "ml":
         log_odds = _fit_asymmetry(cells.values)
@@ -207,7 +232,7 @@ def similarity_choice(
         similarity = _similarity(cells.values)
         log_bias = _closed_bias(cells.values)
         fitted = _expected(similarity, log_bias, cells.values.sum(axis=1))
-    g_squared, x_squared, dof, p_value = _goodness_of_fit(cells, added, fitted)
+    g_squared, x_squared, dof = _goodness_of_fit(cells, added, fitted)
     return SimilarityChoice(
         labels=matrix.labels,
         similarity=similarity,
@@ -218,8 +243,9 @@ def similarity_choice(
         g_squared=g_squared,
         x_squared=x_squared,
         dof=dof,
-        p_value=p_value,
-        n_confused_pairs=_confused_pairs(cells.values - added),
+        n_confused_pairs=_confused_pairs(plain.values),
+        _counts=plain,
+        _seed=int(generator.integers(2**63)),
     )
 
 
@@ -284,10 +310,8 @@ def _fit_asymmetry(values: FloatArray) -> FloatArray:
     return u
 
 
-def _goodness_of_fit(
-    cells: Cells, epsilon: float, fitted: FloatArray
-) -> tuple[float, float, int, float]:
-    """Return G2, X2, degrees of freedom and the p-value of X2, in effective samples."""
+def _goodness_of_fit(cells: Cells, epsilon: float, fitted: FloatArray) -> tuple[float, float, int]:
+    """Return G2, X2 and degrees of freedom, in effective samples."""
     rows, columns = np.triu_indices(len(fitted), 1)
     observed = (cells.values[rows, columns] - epsilon) / cells.unit
     reverse = (cells.values[columns, rows] - epsilon) / cells.unit
@@ -304,14 +328,7 @@ def _goodness_of_fit(
     graph = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=fitted.shape)
     n_parts = sparse.csgraph.connected_components(graph, directed=False, return_labels=False)
     dof = len(rows) - (len(fitted) - int(n_parts))
-    if dof <= 0:
-        return g_squared, x_squared, 0, float("nan")
-    # Variance of one pair's Pearson statistic: 2 for many samples, more or less for few.
-    variance = float((2 + (1 - 6 * share * (1 - share)) / spread).sum())
-    variance *= dof / len(rows)
-    scale_parameter = max(variance, 1e-12) / dof
-    p_value = float(gamma.sf(x_squared, dof / scale_parameter, scale=scale_parameter))
-    return g_squared, x_squared, dof, p_value
+    return g_squared, x_squared, max(dof, 0)
 
 
 def _x_log_ratio(observed: FloatArray, expected: FloatArray) -> float:

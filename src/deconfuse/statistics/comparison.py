@@ -26,6 +26,7 @@ from deconfuse.statistics.cells import (
     check_epsilon,
     check_level,
     sample_unit,
+    whole_samples,
 )
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.multiplicity import Correction, adjust
@@ -33,7 +34,6 @@ from deconfuse.statistics.overall import OverallTest, overall_test
 from deconfuse.statistics.resampling import (
     Side,
     chance_differences,
-    effective_counts,
     overlap_interval,
     sampled_noise,
 )
@@ -342,7 +342,7 @@ def _null_tables(
     if triples is not None:
         n_draws = _fitting(_DRAWN_CELLS, len(triples.counts), _FEWEST_DRAWS, _DRAWS)
         return paired_tables(triples, len(sides[0].matrix), n_draws, rng)
-    first, second = (effective_counts(side, rng) for side in sides)
+    first, second = (whole_samples(side.plain, rng) for side in sides)
     n_cells = int(((first + second) > 0).sum())
     n_draws = _fitting(_DRAWN_CELLS, max(n_cells, 1), _FEWEST_DRAWS, _DRAWS)
     return unpaired_tables(first, second, n_draws, rng)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells
+from deconfuse.statistics.cells import Cells, row_units
 from deconfuse.statistics.conditional import NullTables, Triples
 from deconfuse.statistics.sensitivity import Sensitivity
 from deconfuse.statistics.uncertainty import resample
 
-__all__ = ["Side", "chance_differences", "effective_counts", "overlap_interval", "sampled_noise"]
+__all__ = ["Side", "chance_differences", "overlap_interval", "sampled_noise"]
 
 FloatArray = NDArray[np.float64]
 
@@ -70,19 +70,7 @@ class Side:
     @property
     def units(self) -> FloatArray:
         """What one effective sample of each true class weighs; a column."""
-        values = self.plain.values.sum(axis=1, keepdims=True)
-        variances = self.plain.variances.sum(axis=1, keepdims=True)
-        unit = np.full_like(values, self.plain.unit)
-        return np.divide(variances, values, out=unit, where=values > 0)
-
-
-def effective_counts(side: Side, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return whole numbers of effective samples; fractions are rounded at random, fairly."""
-    counts = side.plain.values / side.units
-    nearest = np.rint(counts)
-    is_whole = np.abs(counts - nearest) < 1e-6
-    rounded = np.floor(counts + rng.random(counts.shape))
-    return np.asarray(np.where(is_whole, nearest, rounded).astype(np.int64))
+        return row_units(self.plain)
 
 
 def chance_differences(
