@@ -25,8 +25,8 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    # After the end of a row, a bracket would begin an argument of it.
-    "[": "{[}",
+    # After the end of a row these would be an argument of it.
+    "[": "{[}", "*": "{*}",
 }  # fmt: skip
 
 

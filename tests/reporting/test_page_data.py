@@ -433,6 +433,9 @@ def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
         shown = reader.ask(
             f"return [...root.host.explorer.study.models[0].dense('gcm-{weighting}')];"
         )
+        total = 1 if weighting == "all" else 6
+        assert sum(shown) == pytest.approx(total, rel=1e-5)
+        assert f"all cells together sum to {total}" in reader.caption()
         expected = gcm.matrix / gcm.matrix.sum()
         np.testing.assert_allclose(np.array(shown) / np.sum(shown), expected.ravel(), rtol=1e-5)
     table = dc.geometry_agreement(gcms)
@@ -446,6 +449,29 @@ def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
     right = int(((true == 0) & (pred == 0)).sum())
     assert f"0, right {right}" in reader.text(".key")
     use_everything(reader)
+
+
+def test_a_group_lights_the_embeddings_of_all_its_classes(open_report: Open) -> None:
+    true, pred = predictions(6, 900)
+    embeddings = np.random.default_rng(0).normal(size=(900, 4)) + 3 * np.eye(6, 4)[true]
+    cm = dc.ConfusionMatrix.from_predictions(true, pred)
+    reader = open_report(cm, embeddings=embeddings, samples=dc.Samples(true, pred))
+    reader.choose("groups", "3")
+    units = reader.ask("return root.host.explorer.frame.units;")
+    at = next(k for k, unit in enumerate(units) if len(unit["members"]) > 1)
+    group, other = units[at], units[at - 1]
+    reader.ask(
+        f"root.host.explorer.select({{ kind: 'cell', i: {group['members'][0]},"
+        f" j: {other['members'][0]} }});"
+    )
+    inside = [np.isin(labels, group["members"]) for labels in (true, pred)]
+    outside = [np.isin(labels, other["members"]) for labels in (true, pred)]
+    mixed = (inside[0] & outside[1]) | (outside[0] & inside[1])
+    assert reader.page.locator(".key li").all_inner_texts() == [
+        f"{group['label']}, right {(inside[0] & inside[1]).sum()}",
+        f"{other['label']}, right {(outside[0] & outside[1]).sum()}",
+        f"one taken for the other {mixed.sum()}",
+    ]
 
 
 @pytest.fixture

@@ -71,8 +71,8 @@ def test_markdown_cells_keep_to_their_cell(text):
 def test_latex_has_no_bare_specials(text):
     rest = escape_latex(text)
     for known in (r"\textbackslash{}", r"\textasciitilde{}", r"\textasciicircum{}", r"\textless{}",
-                  r"\textgreater{}", r"\textbar{}", "{[}"):  # fmt: skip
+                  r"\textgreater{}", r"\textbar{}", "{[}", "{*}"):  # fmt: skip
         rest = rest.replace(known, "")
     for mark in "{}$&#_%":
         rest = rest.replace("\\" + mark, "")
-    assert not set(rest) & set("\\{}$&#_%~^<>|[\n")
+    assert not set(rest) & set("\\{}$&#_%~^<>|[*\n")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ASSETS, STATE, payloadOf } from "./fixture.mjs";
+import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
 
 const color = await import(`${ASSETS}/color.js`);
 const view = await import(`${ASSETS}/viewport.js`);
@@ -8,8 +8,9 @@ const { hit, layoutOf } = await import(`${ASSETS}/layout.js`);
 const { defaultState, geometryOf, readHash, writeHash, Store } = await import(`${ASSETS}/state.js`);
 const { isUnseen, paletteOf, rasterize, shadesOf } = await import(`${ASSETS}/raster.js`);
 const { readStudy } = await import(`${ASSETS}/model.js`);
-const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
+const { frameOf, paneOf, sumsOf } = await import(`${ASSETS}/panes.js`);
 const { toCsv, toLatex, latexText } = await import(`${ASSETS}/exports.js`);
+const { roleOf } = await import(`${ASSETS}/scatter.js`);
 const { cellWords, spoken } = await import(`${ASSETS}/table.js`);
 const { cellText, escapeXml, narrowText, toSvg, wrapped } = await import(`${ASSETS}/svg.js`);
 
@@ -205,8 +206,46 @@ test("CSV quotes what needs it and names its axes", () => {
   assert.match(toCsv(ratios.pane, ratios.frame), /^true \\ predicted \(row: each row sums to 1: where the samples of a true class go\),a,b\n/);
 });
 
+test("counts are written in full, however large, and weighted ones exactly", () => {
+  const counts = [[123456789012345, 1], [0, 9007199254740991]];
+  const whole = payloadOf(counts);
+  whole.models[0].counts = encode([123456789012345, 1, 9007199254740991], "f8");
+  const study = readStudy(whole);
+  const frame = frameOf(study, new Map(), STATE);
+  const pane = paneOf(study, frame, { method: "counts", model: "0", log: false });
+  assert.match(toCsv(pane, frame), /\nc0,123456789012345,1\nc1,0,9007199254740991\n$/);
+  assert.match(toLatex(pane, frame, [0, 1], [0, 1], "t"), /c0 & \\textbf\{123456789012345\} & 1 /);
+  const ratios = paneOf(study, frame, { method: "row", model: "0", log: false });
+  assert.match(toLatex(ratios, frame, [0, 1], [0, 1], "t"), /\{\\tiny 123456789012345\}/);
+  whole.models[0].counts = encode([0.1 + 0.2, 1, 2.5], "f8");
+  const weighted = readStudy(whole);
+  const some = paneOf(weighted, frame, { method: "counts", model: "0", log: false });
+  assert.match(toCsv(some, frame), /\nc0,0.30000000000000004,1\nc1,0,2.5\n$/);
+  assert.match(toLatex(some, frame, [0, 1], [0, 1], "t"), /\{0.3\}/);
+});
+
+test("geometry says what its cells sum to", () => {
+  assert.match(sumsOf("gcm-all", 6), /; all cells together sum to 1$/);
+  for (const weighting of ["row", "col", "bi"]) assert.match(sumsOf(`gcm-${weighting}`, 6), /; all cells together sum to 6, the number of classes$/);
+});
+
+test("a group lights the points of all its members", () => {
+  // Classes 0 and 1 are one group, class 2 stands alone.
+  const points = { true: [0, 1, 0, 1, 2, 2, 0], pred: [0, 1, 1, 2, 0, 2, 2] };
+  const roles = (selection) => points.true.map((_, k) => roleOf(points, [0, 0, 1], selection, k));
+  assert.deepEqual(roles({ kind: "cell", i: 0, j: 1 }), [1, 1, 1, 3, 3, 2, 3]);
+  assert.deepEqual(roles({ kind: "row", i: 0, j: 0 }), [1, 1, 1, 3, 3, 0, 3]);
+  assert.deepEqual(roles(null), [0, 0, 0, 0, 0, 0, 0]);
+  const alone = points.true.map((_, k) => roleOf(points, [0, 1, 2], { kind: "cell", i: 1, j: 2 }, k));
+  assert.deepEqual(alone, [0, 1, 0, 3, 0, 2, 0]);
+});
+
 test("LaTeX shows names as they are and names its axes", () => {
   assert.equal(latexText("50% of_$x^2 & {a}\\#~"), "50\\% of\\_\\$x\\textasciicircum{}2 \\& \\{a\\}\\textbackslash{}\\#\\textasciitilde{}");
+  assert.equal(latexText("<a>|b"), "\\textless{}a\\textgreater{}\\textbar{}b");
+  const words = shownOf([[90, 10], [5, 25]], ["[UNK]", "*"]);
+  const tokens = toLatex(words.pane, words.frame, words.rows, words.cols, "t");
+  assert.match(tokens, /\\midrule\n\{\[\}UNK\] & .*\\\\\n\{\*\} & /);
   const { pane, frame, rows, cols } = shownOf([[90, 10], [5, 25]], ["a_1", "b"]);
   const table = toLatex(pane, frame, rows, cols, "t");
   assert.match(table, /True classes on rows, predicted classes on columns/);

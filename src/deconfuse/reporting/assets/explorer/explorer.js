@@ -252,8 +252,8 @@ export class Explorer {
       this.panelKey = key;
       const context = { study: this.study, frame: this.frame, pane, state, theme: this.theme ?? "light",
       select: (/** @type {any} */ selection) => this.select(selection) };
-      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, state.selection,
-        this.ink));
+      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, this.frame,
+        unitSelection, this.ink));
       this.inspector.scrollTop = 0;
       this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
     }

@@ -8,9 +8,14 @@ function csvField(text) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** @param {number} value */
-function csvNumber(value) {
-  return value !== value ? "" : String(Number(value.toPrecision(12)));
+/** A count as it is, however large; a ratio with more digits than it is worth. @param {number} value @param {boolean} whole */
+function numberText(value, whole) {
+  return String(whole ? value : Number(value.toPrecision(12)));
+}
+
+/** @param {number} value @param {boolean} whole */
+function csvNumber(value, whole) {
+  return value !== value ? "" : numberText(value, whole);
 }
 
 /**
@@ -26,7 +31,7 @@ export function toCsv(pane, frame) {
     [corner, ...names].join(",")
   ];
   frame.order.forEach((u, at) => {
-    const cells = frame.order.map((v) => csvNumber(pane.values[u * frame.n + v]));
+    const cells = frame.order.map((v) => csvNumber(pane.values[u * frame.n + v], pane.method === "counts"));
     lines.push([names[at], ...cells].join(","));
   });
   return `${lines.join("\n")}\n`;
@@ -43,16 +48,22 @@ const LATEX = {
   "%": "\\%",
   "~": "\\textasciitilde{}",
   "^": "\\textasciicircum{}",
+  "<": "\\textless{}",
+  ">": "\\textgreater{}",
+  "|": "\\textbar{}",
+  // After the end of a row these would be an argument of it.
+  "[": "{[}",
+  "*": "{*}",
 };
 
 /** @param {string} text */
 export function latexText(text) {
-  return text.replace(/[\\{}$&#_%~^]/g, (c) => LATEX[ /** @type {keyof typeof LATEX} */ (c)]).replace(/\s+/g, " ");
+  return text.replace(/[\\{}$&#_%~^<>|[*]/g, (c) => LATEX[ /** @type {keyof typeof LATEX} */ (c)]).replace(/\s+/g, " ");
 }
 
 /** @param {number} value @param {boolean} whole */
 function latexNumber(value, whole) {
-  if (whole) return String(Number(value.toPrecision(12)));
+  if (whole) return numberText(value, Number.isInteger(value));
   return value !== 0 && Math.abs(value) < 5e-4 ?
     `$${value.toExponential(1).replace(/e(.*)/, (_, e) => `\\cdot10^{${Number(e)}}`)}$` : value.toFixed(3);
 }

@@ -79,10 +79,12 @@ export function methodName(study, method) {
   return isGeometric(method) ? `geometry, ${method.slice(4)}` : method;
 }
 
-/** @param {string} method */
-export function sumsOf(method) {
+/** What rows and columns add up to. @param {string} method @param {number} n number of classes */
+export function sumsOf(method, n) {
   if (!isGeometric(method)) return SUMS[ /** @type {keyof typeof SUMS} */ (method)];
-  return "how much space of the embeddings a true class shares with a predicted class, as a share of all";
+  // Volumes have the unit of the embeddings: each matrix comes with the total of its normalization.
+  const total = method === "gcm-all" ? "1" : `${n}, the number of classes`;
+  return `how much space of the embeddings a true class shares with a predicted class; all cells together sum to ${total}`;
 }
 
 /** @param {any} model @param {string} method @param {Frame} frame */
@@ -192,7 +194,7 @@ export function paneOf(study, frame, spec) {
       ...common,
       kind: "value",
       name: methodName(study, method) + two,
-      sums: sumsOf(method),
+      sums: sumsOf(method, study.n),
       values: own,
       diagonal: scaleOf(found.diagonal, { log, robust: method === "counts" }),
       off,
@@ -214,7 +216,7 @@ export function paneOf(study, frame, spec) {
     ...common,
     kind: "difference",
     name: `${methodName(study, method)} · ${study.models[1].name} − ${study.models[0].name}`,
-    sums: `difference of two matrices; ${sumsOf(method)}`,
+    sums: `difference of two matrices; ${sumsOf(method, study.n)}`,
     values,
     diagonal: scale,
     off: scale,

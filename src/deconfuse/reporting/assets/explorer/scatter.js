@@ -3,16 +3,18 @@
 import { h } from "./dom.js";
 import { count } from "./format.js";
 
+/** @typedef {{kind: string, i: number, j: number}} Selection of units: classes, or groups of them */
+
 /**
- * @param {any} study @param {{kind: string, i: number, j: number}|null} selection
+ * @param {{true: ArrayLike<number>, pred: ArrayLike<number>}} points
+ * @param {ArrayLike<number>} unitOf unit of each class @param {Selection|null} selection
  * @param {number} k point
  * @returns {0|1|2|3} fog; true class; predicted class; a confusion of the two
  */
-export function roleOf(study, selection, k) {
+export function roleOf(points, unitOf, selection, k) {
   if (!selection) return 0;
-  const { points } = study.geometry;
-  const t = points.true[k];
-  const p = points.pred[k];
+  const t = unitOf[points.true[k]];
+  const p = unitOf[points.pred[k]];
   const { i, j } = selection;
   if (selection.kind !== "cell" || i === j) return t === i && p === i ? 1 : t === i || p === i ? 3 : 0;
   if ((t === i && p === j) || (t === j && p === i)) return 3;
@@ -22,11 +24,11 @@ export function roleOf(study, selection, k) {
 }
 
 /**
- * @param {any} study @param {{kind: string, i: number, j: number}|null} selection
+ * @param {any} study @param {import("./panes.js").Frame} frame @param {Selection|null} selection
  * @param {Record<string, string>} ink
  * @returns {Node[]}
  */
-export function scatterContent(study, selection, ink) {
+export function scatterContent(study, frame, selection, ink) {
   const points = study.geometry?.points;
   if (!points) return [];
   const width = 292;
@@ -43,7 +45,7 @@ export function scatterContent(study, selection, ink) {
     g.fillStyle = colors[role];
     g.globalAlpha = role === 0 ? (selection ? 0.35 : 0.8) : 0.9;
     for (let k = 0; k < points.x.length; k++) {
-      if (roleOf(study, selection, k) !== role) continue;
+      if (roleOf(points, frame.unitOf, selection, k) !== role) continue;
       tally[role]++;
       const x = 6 + ((width - 12) * points.x[k]) / 65535;
       const y = height - 6 - ((height - 12) * points.y[k]) / 65535;
@@ -58,7 +60,7 @@ export function scatterContent(study, selection, ink) {
   const shown = points.x.length < points.total ? `${count(points.x.length)} of ${count(points.total)} points` :
     `${count(points.total)} points`;
   return [h("h3", {}, "Embeddings", h("span", { class: "soft" }, ` first two components, ${shown}`)), canvas, ...key(
-    study, selection, tally)];
+    frame, selection, tally)];
 }
 
 /** @param {CanvasRenderingContext2D} g @param {number} x @param {number} y */
@@ -67,8 +69,8 @@ function cross(g, x, y) {
   g.fillRect(x - 0.8, y - 3, 1.6, 6);
 }
 
-/** @param {any} study @param {{kind: string, i: number, j: number}|null} selection @param {number[]} tally */
-function key(study, selection, tally) {
+/** @param {import("./panes.js").Frame} frame @param {Selection|null} selection @param {number[]} tally */
+function key(frame, selection, tally) {
   if (!selection) return [h("p", { class: "soft" }, "Select a cell to light its two classes.")];
   const { i, j } = selection;
   const item = (/** @type {string} */ style, /** @type {string} */ text, /** @type {number} */ n) =>
@@ -76,7 +78,7 @@ function key(study, selection, tally) {
     "span", { class: "soft" }, ` ${count(n)}`));
   const pair = selection.kind === "cell" && i !== j;
   return [h("ul", { class: "key" },
-    item("first", `${study.labels[i]}, right`, tally[1]),
-    pair && item("second", `${study.labels[j]}, right`, tally[2]),
+    item("first", `${frame.units[i].label}, right`, tally[1]),
+    pair && item("second", `${frame.units[j].label}, right`, tally[2]),
     item("mixed", pair ? "one taken for the other" : "in error", tally[3]))];
 }
