@@ -8,14 +8,15 @@ A column sum of a row-normalized matrix is :math:`S = \sum_i x_i / n_i` with ind
 with one :math:`\lambda` for all rows. Then :math:`S - \theta = \lambda V` with
 :math:`V = \sum_i p_i (1 - p_i) / n_i`, so the score statistic is :math:`z = \lambda \sqrt V`:
 everything is a function of one number a column. The variance is that under the hypothesis, so it
-does not vanish where only zeros were seen. The skewness of :math:`S` is taken into account as by
-Laud, "Equal-tailed confidence intervals for comparison of rates",
-Pharmaceutical Statistics 16, 2017.
+does not vanish where only zeros were seen. It is enlarged by what fitting the shares takes from it
+(for two rows of equal size as by Miettinen and Nurminen, "Comparative analysis of two rates",
+Statistics in Medicine 4, 1985). The skewness of :math:`S` is taken into account as by Laud,
+"Equal-tailed confidence intervals for comparison of rates", Pharmaceutical Statistics 16, 2017.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,7 +29,7 @@ __all__ = ["ShareSums"]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_FIRST_STEPS, _STEPS = 12, 100
+_FIRST_STEPS, _STEPS = 7, 100
 _TOLERANCE = 1e-6
 _LONGEST_STEP, _LONGEST_WAY = 3.0, 300.0
 # Three moments do not say more of a distribution than this.
@@ -74,12 +75,12 @@ class ShareSums:
         goal = np.log(np.where(differs, np.abs(away), 1.0))
 
         def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
-            variance, _ = part._moments(sign[chosen] * np.exp(log_size))
-            return np.where(differs[chosen], log_size + _log(variance) - goal[chosen], 0.0)
+            plain, _, _ = part._moments(sign[chosen] * np.exp(log_size))
+            return np.where(differs[chosen], log_size + _log(plain) - goal[chosen], 0.0)
 
         log_size = self._root(gap, goal - _log(self._usual_variances))
-        variance, third = self._moments(sign * np.exp(log_size))
-        score = np.exp(log_size + _log(variance) / 2)
+        plain, variance, third = self._moments(sign * np.exp(log_size))
+        score = np.exp(log_size + _log(plain) - _log(variance) / 2)
         deviate = _normal_deviate(score, sign * _skew(variance, third))
         return np.where(differs, np.minimum(2 * ndtr(-deviate), 1.0), 1.0)
 
@@ -96,9 +97,9 @@ class ShareSums:
         has_end = self.sums > 0 if sign > 0 else self.sums < len(self.rows) - 1e-12
 
         def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
-            variance, third = part._moments(sign * np.exp(log_size))
+            plain, variance, third = part._moments(sign * np.exp(log_size))
             goal = _skewed_deviate(z, sign * _skew(variance, third))
-            reached = log_size + _log(variance) / 2 - np.log(goal)
+            reached = log_size + _log(plain) - _log(variance) / 2 - np.log(goal)
             return np.where(has_end[chosen], reached, 0.0)
 
         log_size = self._root(gap, np.log(z) - _log(self._usual_variances) / 2)
@@ -114,7 +115,7 @@ class ShareSums:
         rest = ~is_done
         if rest.any():
             alone = partial(gap, self._only(rest), rest)
-            root[rest], _ = _increasing_root(alone, start[rest], _STEPS)
+            root[rest], _ = _increasing_root(alone, root[rest], _STEPS)
         return root
 
     def _only(self, chosen: BoolArray) -> ShareSums:
@@ -136,31 +137,55 @@ class ShareSums:
         variance = self._by_column(share * (1 - share) / self.sizes)
         return np.where(variance > 0, variance, 0.25 / self.rows[0])
 
-    def _moments(self, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return second and third central moments of all sums, for one slope a column."""
-        share = _likeliest_shares(self.hits, self.sizes, slope[self.columns])
-        variance = share * (1 - share) / self.sizes
-        third = variance * (1 - 2 * share) / self.sizes
-        upward = np.maximum(-slope, 0.0)
-        # Rows without a sample in a column are likeliest to have a share there if they are small.
-        if (upward > self.rows[0]).any():
-            of_zero = _zero_moments(self.row_sizes, upward[self.columns])
-            variance, third = variance - of_zero[0], third - of_zero[1]
-        sums = [self._by_column(variance), self._by_column(third)]
-        if (upward > self.rows[0]).any():
-            rest = self._all_zero_moments(upward)
-            sums = [sums[0] + rest[0], sums[1] + rest[1]]
-        return np.maximum(sums[0], 0.0), sums[1]
+    def _moments(self, slope: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return V, the variance and the third moment of all sums, for one slope a column.
 
-    def _all_zero_moments(self, upward: FloatArray) -> tuple[FloatArray, FloatArray]:
+        The variance is V as it would be without the bias of shares that are fitted to few samples.
+        """
+        share = _likeliest_shares(self.hits, self.sizes, slope[self.columns])
+        plain = share * (1 - share) / self.sizes
+        variance = self._unbiased(self.sizes) * plain
+        parts = [plain, variance, variance * (1 - 2 * share) / self.sizes]
+        upward = np.maximum(-slope, 0.0)
+        if not (upward > self.rows[0]).any():
+            return _three(self._by_column(part) for part in parts)
+        # Rows without a sample in a column are likeliest to have a share there if they are small.
+        not_zero = self._zero_moments(upward[self.columns])
+        rest = self._all_zero_moments(upward)
+        return _three(
+            self._by_column(part - minus) + plus
+            for part, minus, plus in zip(parts, not_zero, rest, strict=True)
+        )
+
+    def _unbiased(self, sizes: FloatArray) -> FloatArray:
+        """Return by how much variances of fitted shares are too small, on average.
+
+        With n samples p (1 - p) is too small by n / (n - 1), and one number of all is given.
+        """
+        return 1 / np.maximum(1 - (1 - 1 / len(self.rows)) / sizes, 0.5)
+
+    def _zero_moments(self, upward: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the moments that cells with samples would have without: shares 1 - n / upward."""
+        with np.errstate(divide="ignore"):
+            share = np.maximum(1 - self.row_sizes / upward, 0.0)
+        plain = share * (1 - share) / self.row_sizes
+        variance = self._unbiased(self.row_sizes) * plain
+        return plain, variance, variance * (1 - 2 * share) / self.row_sizes
+
+    def _all_zero_moments(self, upward: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return moments of columns without any sample: sums over rows smaller than a bound."""
         n_smaller = np.searchsorted(self.rows, upward)
-        powers = [np.r_[0.0, np.cumsum(self.rows**power)][n_smaller] for power in (0, 1, -1)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = (powers[0] - powers[1] / upward) / upward
-            third = 3 * powers[0] / upward**2 - 2 * powers[1] / upward**3 - powers[2] / upward
-        some = n_smaller > 0
-        return np.where(some, variance, 0.0), np.where(some, third, 0.0)
+        factor = self._unbiased(self.rows)
+        once, size = (
+            np.r_[0.0, np.cumsum(values)][n_smaller] for values in (self.rows**0, self.rows)
+        )
+        sums = [np.r_[0.0, np.cumsum(factor * self.rows**k)][n_smaller] for k in (0, 1, -1)]
+        bound = np.where(n_smaller > 0, upward, 1.0)
+        return (
+            (once - size / bound) / bound,
+            (sums[0] - sums[1] / bound) / bound,
+            3 * sums[0] / bound**2 - 2 * sums[1] / bound**3 - sums[2] / bound,
+        )
 
     def _by_column(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(self.columns, values, minlength=self.n_columns))
@@ -177,12 +202,9 @@ def _likeliest_shares(hits: FloatArray, sizes: FloatArray, slope: FloatArray) ->
         )
 
 
-def _zero_moments(sizes: FloatArray, upward: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return second and third moments of shares without samples, likeliest 1 - n / upward."""
-    with np.errstate(divide="ignore"):
-        share = np.maximum(1 - sizes / upward, 0.0)
-    variance = share * (1 - share) / sizes
-    return variance, variance * (1 - 2 * share) / sizes
+def _three(parts: Iterable[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    plain, variance, third = parts
+    return np.maximum(plain, 0.0), np.maximum(variance, 0.0), third
 
 
 def _skew(variance: FloatArray, third: FloatArray) -> FloatArray:
