@@ -380,3 +380,13 @@ def test_epsilon_worth_many_samples_raises_no_alarm(sizes, weight, epsilon, monk
         found += bool((compare(light, other, epsilon=epsilon).p_values < 0.05).any())
     assert alarms <= binom.ppf(0.999, runs, 0.05)
     assert found >= 0.8 * runs
+
+
+@pytest.mark.parametrize(
+    "counts", [[[5]], np.diag([300_000] * 3), [[10**10, 10**3], [10**4, 10**9]]]
+)
+def test_what_never_differs_has_numbers_throughout(counts: object) -> None:
+    same = compare(counts, counts)
+    assert same.p_value == 1.0
+    assert same.p_values.tolist() == np.ones_like(same.p_values).tolist()
+    assert "NaN" not in same.to_json()

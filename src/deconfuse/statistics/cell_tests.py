@@ -24,7 +24,11 @@ _LEAST_SPREAD = 1e-6
 
 
 def cell_tests(sides: list[Side], covariance: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the p-value and the standard error of every cell's difference."""
+    """Return the p-value and the standard error of every cell's difference.
+
+    A cell without any spread, as the only one of a single class or one whose spread drowns in
+    rounding, cannot differ by it: its p-value is one.
+    """
     variances = [
         Sensitivity.of(side.matrix).variances(side.cells.variances / side.exposures**2)
         for side in sides
@@ -33,7 +37,10 @@ def cell_tests(sides: list[Side], covariance: FloatArray | None) -> tuple[FloatA
     # For a cell above one half, the rest of its row is the rarer event.
     common = sides[0].matrix + sides[1].matrix > 1.0
     values = [np.where(common, _rest(side.matrix), side.matrix) for side in sides]
-    spread = [v / value**2 for v, value in zip(variances, values, strict=True)]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        spread = [v / value / value for v, value in zip(variances, values, strict=True)]
+    is_tested = np.logical_and.reduce([np.isfinite(part) & (part > 0) for part in spread])
+    spread = [np.where(is_tested, part, 1.0) for part in spread]
     gain = np.ones_like(together)
     if covariance is not None:
         shared = 2 * covariance / (values[0] * values[1])
@@ -42,7 +49,7 @@ def cell_tests(sides: list[Side], covariance: FloatArray | None) -> tuple[FloatA
         together = np.maximum(together - 2 * covariance, 0.0)
     samples = [gain / part for part in spread]
     exposures = [n / value for n, value in zip(samples, values, strict=True)]
-    return rate_test(samples, exposures), np.sqrt(together)
+    return np.where(is_tested, rate_test(samples, exposures), 1.0), np.sqrt(together)
 
 
 def rate_test(samples: list[FloatArray], exposures: list[FloatArray]) -> FloatArray:
