@@ -202,7 +202,11 @@ class TestContent:
             ("x.csv", "label,prediction\na,b\n".encode("utf-16"), "UTF-16 text"),
             ("x.csv", "label,prediction\na,b\n".encode("utf-16-le"), "UTF-16 text"),
             ("x.csv", "label,prediction\na,b\n".encode("utf-16-be"), "UTF-16 text"),
-            ("x.csv.gz", gzip.compress(gzip.compress(b"label")), "gzip inside gzip"),
+            (
+                "x.csv.gz",
+                gzip.compress(gzip.compress(b"label", mtime=0), mtime=0),
+                "gzip inside gzip",
+            ),
             ("x.feather", b"FEA1xxxx", "a Feather file of version 1"),
             ("x.parquet", b"PARExxxxPARE", "an encrypted Parquet file"),
             ("x", b"SQLite format 3\x00abc", "an SQLite database"),

@@ -233,7 +233,7 @@ def test_the_closest_pair_gets_its_pictures_first() -> None:
     [
         (["no-such-file.png"], "readable pictures, but that of row 0 is not"),
         ([b"not a picture"], "readable pictures, but that of row 0 is not"),
-        ([TRUNCATED], "readable pictures, but that of row 0 is not"),
+        pytest.param([TRUNCATED], "but that of row 0 is not", id="truncated"),
         ([np.zeros(5)], "that of row 0 is ndarray of shape"),
         ([np.zeros((0, 0))], "that of row 0 is ndarray of shape"),
         (np.zeros((1, 5)), "as one array must have the shape"),
