@@ -83,6 +83,7 @@ def test_intervals_are_what_the_test_does_not_reject(seed: int) -> None:
             assert sums.p_values(float(ends[column]))[column] == pytest.approx(0.1, abs=2e-3)
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")
 def test_the_likeliest_shares_are_those_of_a_general_optimizer() -> None:
     hits, sizes = np.array([3.0, 0.0, 7.0]), np.array([10.0, 4.0, 20.0])
 

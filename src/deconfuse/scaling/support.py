@@ -122,7 +122,13 @@ def _match(
     pattern: sparse.csr_array, entry_rows: IndexArray
 ) -> tuple[NDArray[np.bool_], IndexArray]:
     """Return which entries a maximum matching uses, and the rows it leaves out."""
-    matched = csgraph.maximum_bipartite_matching(pattern, perm_type="column")
+    # Older releases of scipy match with narrow indices only.
+    narrow = np.int32 if pattern.nnz < 2**31 else np.int64
+    links = sparse.csr_array(
+        (pattern.data, pattern.indices.astype(narrow), pattern.indptr.astype(narrow)),
+        shape=pattern.shape,
+    )
+    matched = csgraph.maximum_bipartite_matching(links, perm_type="column")
     return pattern.indices == matched[entry_rows], np.flatnonzero(matched < 0)
 
 
