@@ -36,6 +36,7 @@ _TOTALS = frozenset(
     "all total totals sum sums subtotal subtotals margin margins Σ ∑ grand_total".lower().split()
 )
 # Words that say what an axis holds.
+_SAYS_WHERE = re.compile(r"row|col|across|down|->|[→↓⇒]", re.IGNORECASE)
 _AXIS_WORDS = re.compile(
     r"(?<![a-z])(?:(y_?true|true|(?:ground[ _]?)?truth|actuals?|reference|target)"
     r"|y_?pred|y_?hat|pred(?:s|ict(?:ed|ions?)?)?)(?![a-z])",
@@ -149,6 +150,9 @@ def refuse_transposed(rows: object, columns: object = None) -> None:
     >>> refuse_transposed("y_true", "y_pred")
     >>> refuse_transposed("true \\ predicted")
     """
+    if columns is None and isinstance(rows, str) and _SAYS_WHERE.search(rows):
+        # "columns: predicted" or an arrow tells more than the order of the words.
+        return
     on_rows, on_columns = _axis_kinds(rows), _axis_kinds(columns)
     first, second = on_rows[:1], on_columns[:1] or on_rows[1:2]
     if first != ["predicted"] and second != ["true"]:

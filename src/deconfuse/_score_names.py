@@ -35,6 +35,15 @@ def classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any] | 
     """
     texts = [str(name) for name in names]
     known = {_text(value): value for value in plain(seen)}
+    if _is_run(names) and set(texts) != set(known):
+        # What pandas numbers by itself looks like this too, after a column was cut off.
+        if not set(known) < set(texts):
+            return None
+        raise InputError(
+            f"Columns of `scores` numbered {show(names)} may be classes or only numbers, where `y`"
+            f" has the classes {show(plain(seen))}.",
+            hint="say which class each column is, in their order: `Rebalancer(classes=[...])`.",
+        )
     there = set(texts)
     lacking = [value for text, value in known.items() if text not in there]
     if len(lacking) == len(known):
@@ -57,6 +66,13 @@ def classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any] | 
             hint=hint,
         )
     return np.array([known.get(text, text) for text in texts])
+
+
+def _is_run(names: Sequence[Any]) -> bool:
+    """Return whether names are whole numbers that follow each other."""
+    if not all(isinstance(name, (int, np.integer)) for name in names):
+        return False
+    return [int(name) for name in names] == list(range(int(names[0]), int(names[0]) + len(names)))
 
 
 def refuse_other_order(classes: NDArray[Any], names: Sequence[Any] | None, what: str) -> None:

@@ -91,7 +91,7 @@ def kl_divergence(p: Any, q: Any) -> float:
 def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
     """Return both matrices divided by their totals, dense or both sparse, classes aligned."""
     # A data frame has class names on its axes, as a confusion matrix does.
-    a, b = (ConfusionMatrix.from_counts(m) if is_frame(m) else m for m in (a, b))
+    a, b = (ConfusionMatrix.from_counts(m) if _has_names(m) else m for m in (a, b))
     first, second = _values(a, names[0]), _values(b, names[1])
     if first.shape != second.shape:
         raise InputError(
@@ -104,6 +104,11 @@ def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
     if sparse.issparse(first) != sparse.issparse(second):
         first, second = sparse.csr_array(first), sparse.csr_array(second)
     return _share(first), _share(second)
+
+
+def _has_names(matrix: Any) -> bool:
+    """Return whether a matrix is a frame over classes; one of another shape has numbers alone."""
+    return is_frame(matrix) and len(matrix) in (len(matrix.columns), len(matrix.columns) - 1)
 
 
 def _share(matrix: Any) -> Any:

@@ -126,7 +126,7 @@ def test_p_values_are_uniform_when_bias_is_all(n_classes, size, favour, runs) ->
     )
     assert np.sum(p_values <= 0.05) <= binom.ppf(0.999, runs, 0.05)
     assert kstest(p_values, "uniform", alternative="greater").pvalue > 1e-3
-    if n_classes >= 10:
+    if n_classes * size >= 400:
         # Fewer samples have ties, which make p-values larger, never smaller.
         assert kstest(p_values, "uniform").pvalue > 1e-3
 
@@ -171,3 +171,30 @@ def test_very_many_pairs_are_approximated(favour: float, monkeypatch: pytest.Mon
     assert symmetry_p_value(planted, rng) < 1e-3
     once = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     assert symmetry_p_value(once, rng) == 1.0
+
+
+@pytest.mark.parametrize("n_classes", [3, 4, 5, 33, 40])
+def test_one_way_round_a_circle_of_any_length_is_found(n_classes: int) -> None:
+    once = np.eye(n_classes, dtype=np.int64)
+    counts = 90 * once + 30 * np.roll(once, 1, axis=1)
+    assert similarity_choice(counts).p_value == 0.001
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_two_groups_confused_only_across_are_tested(size: int) -> None:
+    rng = np.random.default_rng(size)
+    counts = 90 * np.eye(2 * size, dtype=np.int64)
+    ways = rng.random((size, size)) < 0.5
+    ways[0, 0], ways[0, 1], ways[1, 0], ways[1, 1] = True, False, False, True
+    counts[:size, size:] = np.where(ways, 30, 3)
+    counts[size:, :size] = np.where(ways, 3, 30).T
+    assert similarity_choice(counts).p_value == 0.001
+
+
+def test_where_no_step_is_possible_the_law_for_many_samples_decides() -> None:
+    # Errors only to the next nine classes of a large ring: no short circle can be moved round.
+    n_classes = 100
+    counts = 100 * np.eye(n_classes, dtype=np.int64)
+    for k in range(1, 10):
+        counts += 5 * np.roll(np.eye(n_classes, dtype=np.int64), k, axis=1)
+    assert similarity_choice(counts).p_value < 0.01

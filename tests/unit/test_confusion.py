@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from deconfuse import ConfusionMatrix
+from deconfuse import ConfusionMatrix, overlap
 from tests.support import require
 
 NAMES = ["cat", "dog", "emu"]
@@ -503,3 +503,27 @@ def test_repr_is_short() -> None:
     long = ConfusionMatrix.from_counts(np.eye(2), ["x" * 500, "y\n<b>"])
     assert len(repr(long)) < 200
     assert "\n" not in repr(long)
+
+
+def test_a_frame_without_names_is_taken_by_position() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame = pd.DataFrame([[5, 1], [2, 6]])
+    for cm in (
+        ConfusionMatrix(frame, ["b", "a"], frame * 2.0),
+        ConfusionMatrix.from_counts(frame, labels=["b", "a"], variances=frame * 2.0),
+    ):
+        assert cm.labels == ("b", "a")
+        assert cm.counts.tolist() == [[5, 1], [2, 6]]
+        assert cm.variances.tolist() == [[10, 2], [4, 12]]
+    # Here the numbers are the names.
+    assert ConfusionMatrix.from_counts(frame, labels=[1, 0]).counts.tolist() == [[6, 2], [1, 5]]
+
+
+def test_rectangular_frames_are_compared_by_position() -> None:
+    require("polars")
+    import polars as pl
+
+    frame = pl.DataFrame([[1, 2, 3], [4, 5, 6]])
+    assert overlap(frame, frame) == pytest.approx(1.0)

@@ -487,3 +487,21 @@ def test_bad_shrinkage_of_class_weights() -> None:
 def test_class_weights_take_bare_counts() -> None:
     counts = [[90, 10], [40, 60]]
     assert class_weights(counts) == class_weights(ConfusionMatrix.from_counts(counts))
+
+
+def test_columns_that_pandas_numbered_are_taken_by_position() -> None:
+    require("pandas")
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    scores = rng.random((200, 3))
+    scores[np.arange(200), y] += 1.0
+    table = pd.DataFrame(np.column_stack([y, scores]))
+    model = Rebalancer().fit(table.iloc[:, 1:], y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert (model.predict(table.iloc[:, 1:]) == y).mean() > 0.7
+    assert Rebalancer().fit(table.iloc[:, 1:], y + 1).classes_.tolist() == [1, 2, 3]
+    wider = pd.DataFrame(np.column_stack([y, scores, scores[:, 0]])).iloc[:, 1:]
+    with pytest.raises(InputError, match="numbered 1, 2, 3, 4 may be classes or only numbers"):
+        Rebalancer().fit(wider, y + 1)

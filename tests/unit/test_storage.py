@@ -127,8 +127,12 @@ def test_csv_opens_as_a_table_with_named_axes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "corner", ["", "true", "anything", "true \\ predicted", "Actual / Predicted", "map", "hats"]
-)
+    "corner",
+    [
+        "", "true", "anything", "true \\ predicted", "Actual / Predicted", "map", "hats",
+        "Predicted -> / Actual v", "columns: predicted; rows: actual", "prediction (columns)",
+    ],
+)  # fmt: skip
 def test_csv_tables_of_other_tools_are_read(tmp_path: Path, corner: str) -> None:
     path = tmp_path / "m.csv"
     # Rows in another order than columns, byte order mark, a trailing empty line.

@@ -39,7 +39,9 @@ _MAX_PAIRS = 5_000
 _DENSE = 0.45
 # Pairs put into circles one by one; circles are used again where pairs are many.
 _PACKED_PAIRS = 40_000
-_LENGTHS = (3, 8, 32)
+# No circle is longer than there are pairs.
+_LENGTHS = (3, 8, 32, 128, 512, 2048, _MAX_PAIRS)
+_DENSE_PACKINGS = 6
 _NEWTON_STEPS = 60
 # Keeps steps definite, where a common shift changes nothing.
 _RIDGE = 1e-6
@@ -115,9 +117,11 @@ def symmetry_p_value(counts: IntArray, rng: np.random.Generator) -> float:
     steps = list(_steps(pairs, chain, n_sweeps, rng))
     seen = np.append(pairs.forward, 0)
     own = _deviance(seen[:-1, None], pairs, share)
-    values = np.concatenate(
-        [_deviance(draws[:-1], pairs, share) for draws in chain.draws(seen, steps, n_draws)]
-    )
+    drawn = list(chain.draws(seen, steps, n_draws))
+    if not any((draws[:-1] != seen[:-1, None]).any() for draws in drawn):
+        # Other tables exist, but only by moves round long one-way circles that none of ours is.
+        return _large_sample_p_value(pairs, share)
+    values = np.concatenate([_deviance(draws[:-1], pairs, share) for draws in drawn])
     # Sums in another order differ in the last digits; equal tables must stay equal.
     return float((1 + np.sum(values >= own - 1e-9 * (1 + own))) / (1 + n_draws))
 
@@ -208,18 +212,19 @@ def _steps(pairs: _Pairs, chain: Chain, n_sweeps: int, rng: np.random.Generator)
     n_classes, n_pairs = len(pairs.parts), len(pairs.low)
     place = np.full((n_classes, n_classes), n_pairs, dtype=np.intp)
     place[pairs.low, pairs.high] = place[pairs.high, pairs.low] = np.arange(n_pairs)
-    if 2 * n_pairs >= _DENSE * n_classes * (n_classes - 1):
-        for _ in range(n_sweeps):
-            circles = _triangles(n_classes, rng)
-            is_whole = (place[circles, np.roll(circles, -1, axis=0)] < n_pairs).all(axis=0)
-            yield _round(circles[:, is_whole], place, chain)
-        return
-    n_packings = int(np.clip(_PACKED_PAIRS // n_pairs, 2, n_sweeps))
+    is_dense = 2 * n_pairs >= _DENSE * n_classes * (n_classes - 1)
+    most = _DENSE_PACKINGS if is_dense else n_sweeps
+    n_packings = int(np.clip(_PACKED_PAIRS // n_pairs, 2, most))
     packings = [
         [_round(circles, place, chain) for circles in _packing(pairs, rng)]
         for _ in range(n_packings)
     ]
     for sweep in range(n_sweeps):
+        if is_dense:
+            # Quick, but no way round pairs that are on no triangle, as between two groups.
+            circles = _triangles(n_classes, rng)
+            is_whole = (place[circles, np.roll(circles, -1, axis=0)] < n_pairs).all(axis=0)
+            yield _round(circles[:, is_whole], place, chain)
         yield from packings[sweep % n_packings]
 
 
@@ -253,10 +258,9 @@ def _packing(pairs: _Pairs, rng: np.random.Generator) -> list[PlaceArray]:
         left[high].add(low)
     circles: dict[int, list[list[int]]] = {}
     for circle in (*_packed_triangles(left), *_packed_circles(left)):
-        if len(circle) <= _LENGTHS[-1]:
-            # Three lengths, so that steps are few.
-            size = next(most for most in _LENGTHS if len(circle) <= most)
-            circles.setdefault(size, []).append(circle + [-1] * (size - len(circle)))
+        # A few lengths, so that steps are few.
+        size = next(most for most in _LENGTHS if len(circle) <= most)
+        circles.setdefault(size, []).append(circle + [-1] * (size - len(circle)))
     original = np.append(np.argsort(name), -1)
     return [original[np.array(group, dtype=np.intp).T] for group in circles.values()]
 
