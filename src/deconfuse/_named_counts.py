@@ -18,6 +18,7 @@ from deconfuse.errors import InputError
 __all__ = [
     "CORNER",
     "TOTALS_HINT",
+    "by_position",
     "is_frame",
     "is_total",
     "named_counts",
@@ -35,8 +36,9 @@ TOTALS_HINT = "leave out the totals; pandas.crosstab adds them with margins=True
 _TOTALS = frozenset(
     "all total totals sum sums subtotal subtotals margin margins Σ ∑ grand_total".lower().split()
 )
-# Words that say what an axis holds.
+# What tells the axis itself, so that the order of the words does not.
 _SAYS_WHERE = re.compile(r"row|col|across|down|->|[→↓⇒]", re.IGNORECASE)
+# Words that say what an axis holds.
 _AXIS_WORDS = re.compile(
     r"(?<![a-z])(?:(y_?true|true|(?:ground[ _]?)?truth|actuals?|reference|target)"
     r"|y_?pred|y_?hat|pred(?:s|ict(?:ed|ions?)?)?)(?![a-z])",
@@ -73,6 +75,21 @@ def named_counts(
         )
     refuse_totals(matrix, wanted)
     return matrix, wanted
+
+
+def by_position(given: Any, names: tuple[Label, ...]) -> Any:
+    """Return the cells alone of a frame whose axes have only the numbers that pandas gives.
+
+    Where axes have names, or the classes are these numbers, the frame stays as it is.
+    """
+    axes: tuple[Any, Any] = (getattr(given, "index", None), getattr(given, "columns", None))
+    is_numbered = all(
+        type(axis).__name__ == "RangeIndex" and axis.name is None and len(axis) == len(names)
+        for axis in axes
+    )
+    if not is_numbered or set(names) == set(range(len(names))):
+        return given
+    return given.to_numpy()
 
 
 def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> Any:

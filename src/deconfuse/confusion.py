@@ -20,7 +20,7 @@ from deconfuse._checks import (
     show,
 )
 from deconfuse._classes import coarser, reordered, union
-from deconfuse._named_counts import is_frame, named_counts, named_variances
+from deconfuse._named_counts import by_position, is_frame, named_counts, named_variances
 from deconfuse._tally import prefers_sparse
 from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
@@ -86,7 +86,7 @@ class ConfusionMatrix:
 
     def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
         names = class_names(labels)
-        counts, variances = (_by_position(given, names) for given in (counts, variances))
+        counts, variances = (by_position(given, names) for given in (counts, variances))
         if is_frame(counts) or is_frame(variances):
             # By name, as in `from_counts`: the order of a frame need not be that of the labels.
             if variances is not None:
@@ -201,7 +201,7 @@ class ConfusionMatrix:
             )
         if labels is not None:
             labels = class_names(labels)
-            counts, variances = (_by_position(given, labels) for given in (counts, variances))
+            counts, variances = (by_position(given, labels) for given in (counts, variances))
         matrix, names = named_counts(counts, labels)
         if variances is not None:
             variances = named_variances(variances, counts, names)
@@ -486,21 +486,6 @@ class ConfusionMatrix:
         from deconfuse.reporting.display import mimebundle
 
         return mimebundle(self, self._repr_html_())
-
-
-def _by_position(given: Any, names: tuple[Label, ...]) -> Any:
-    """Return the cells alone of a frame whose axes have only the numbers that pandas gives.
-
-    Where axes have names, or the classes are these numbers, the frame stays as it is.
-    """
-    axes: tuple[Any, Any] = (getattr(given, "index", None), getattr(given, "columns", None))
-    is_numbered = all(
-        type(axis).__name__ == "RangeIndex" and axis.name is None and len(axis) == len(names)
-        for axis in axes
-    )
-    if not is_numbered or set(names) == set(range(len(names))):
-        return given
-    return given.to_numpy()
 
 
 def _settled(matrix: CountMatrix) -> CountMatrix:
