@@ -98,7 +98,7 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
     A data frame is aligned by its names. A bare matrix has none, so it can belong to a data frame
     only where that is in this order already.
     """
-    own = [class_names(axis) for axis in _axes(counts)] if is_frame(counts) else [names, names]
+    own = _axis_names(*_axes(counts), names, "counts") if is_frame(counts) else (names, names)
     if not is_frame(variances):
         if any(axis != names for axis in own):
             raise InputError(
@@ -107,11 +107,11 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
                 hint="give it as a DataFrame with the rows and columns of `counts`.",
             )
         return from_torch(variances)
-    axes = _axes(variances)
+    rows, columns = _axes(variances)
+    axes = _axis_names(rows, columns, names, "variances")
     place = {name: position for position, name in enumerate(names)}
     places: list[list[int]] = []
-    for side, mine, theirs in zip(("rows", "columns"), axes, own, strict=True):
-        found = class_names(mine, name=f"{side} of variances")
+    for side, found, theirs in zip(("rows", "columns"), axes, own, strict=True):
         differing = set(found) ^ set(theirs)
         if differing or kind_of(found[0]) != kind_of(theirs[0]):
             strange = [name for name in (*found, *theirs) if name in differing]
@@ -121,7 +121,7 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
                 hint="make both from the same samples and classes.",
             )
         places.append([place[name] for name in found])
-    return _placed(_cells(variances, axes[1]), places[0], places[1], len(names))
+    return _placed(_cells(variances, columns), places[0], places[1], len(names))
 
 
 def is_total(name: object) -> bool:
@@ -235,8 +235,40 @@ def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
     # An index that was set has the names of the rows; the first column is then a class.
     if type(index).__name__ != "RangeIndex" or index.name is not None:
         return False
+    first = _column(frame, columns[0])
     is_class = kind_of(columns[0]) == kind_of(columns[1])
-    return not is_class or any(isinstance(name, str) for name in _column(frame, columns[0]))
+    return (
+        not is_class
+        or any(isinstance(name, str) for name in first)
+        or _is_text_of(columns[1:], first)
+    )
+
+
+def _is_text_of(columns: Iterable[object], names: Iterable[object]) -> bool:
+    """Return whether columns are the text of names, as every file has them in its first line."""
+    return set(columns) == {str(name) for name in names}
+
+
+def _axis_names(
+    rows: list[object], columns: list[object], known: tuple[Label, ...], what: str
+) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+    """Return the classes of both axes of a frame.
+
+    A file has text in its first line, whatever the classes are: 1 and 2 come back as "1" and "2"
+    on columns, and as numbers on rows, where pandas tells types apart. Such columns are read as the
+    rows are.
+    """
+    row_names = class_names(rows, name=f"rows of {what}")
+    column_names = class_names(columns, name=f"columns of {what}")
+    if kind_of(row_names[0]) == "str" or kind_of(column_names[0]) != "str":
+        return row_names, column_names
+    by_text = {str(name): name for name in (*known, *row_names)}
+    is_numbering = row_names == tuple(range(len(row_names)))
+    # Rows that only were counted say nothing of their order, so columns must be in it already.
+    in_order = [str(name) for name in row_names] == list(column_names)
+    if all(name in by_text for name in column_names) and (in_order or not is_numbering):
+        column_names = tuple(by_text[str(name)] for name in column_names)
+    return row_names, column_names
 
 
 def _column(frame: Any, name: object) -> list[object]:
@@ -276,8 +308,7 @@ def _aligned(
             " another type.",
             hint=TOTALS_HINT,
         )
-    row_names = class_names(rows, name="rows of counts")
-    column_names = class_names(columns, name="columns of counts")
+    row_names, column_names = _axis_names(rows, columns, wanted or (), "counts")
     if kind_of(row_names[0]) != kind_of(column_names[0]):
         raise InputError(
             "Rows and columns of `counts` must name classes by one type, got"

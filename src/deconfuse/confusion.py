@@ -173,8 +173,9 @@ class ConfusionMatrix:
         ----------
         counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
             True classes on rows, predicted classes on columns. A DataFrame has its class names
-            in its columns and its index (or first column), which are aligned by name. Totals,
-            as a crosstab with margins has them, are refused.
+            in its columns and its index (or first column), which are aligned by name; columns
+            that are the text of rows, as files have them, are these classes. Totals, as a
+            crosstab with margins has them, are refused.
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.

@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import importlib
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -371,6 +372,29 @@ def test_counts_from_a_crosstab_whose_index_became_a_column(names: list[Any]) ->
     true, pred = [*names, names[0]], [*names, names[1]]
     table = pd.crosstab(pd.Series(true), pd.Series(pred)).reset_index()
     assert ConfusionMatrix.from_counts(table) == ConfusionMatrix.from_predictions(true, pred)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2], [30, 10, 20], [False, True]])
+def test_counts_from_a_file_whose_first_line_is_text(names: list[Any], tmp_path: Path) -> None:
+    require("pandas", "polars")
+    import pandas as pd
+    import polars as pl
+
+    size = len(names)
+    frame = pd.DataFrame(np.array(COUNTS)[:size, :size], index=names, columns=names)
+    expected = ConfusionMatrix.from_counts(frame)
+    if 0 not in names:
+        frame = frame[names[::-1]]
+    frame.to_csv(tmp_path / "pandas.csv")
+    expected.save(tmp_path / "saved.csv")
+    for path in tmp_path.iterdir():
+        read = [pd.read_csv(path, index_col=0), pd.read_csv(path)]
+        # Polars has text for truth in a file, so rows and columns agree as they are.
+        read += [] if size == 2 else [pl.read_csv(path)]
+        for table in read:
+            cm = ConfusionMatrix.from_counts(table, variances=table)
+            assert cm == ConfusionMatrix(expected.counts, expected.labels, expected.counts)
+            assert ConfusionMatrix.from_counts(table, names) == expected
 
 
 @pytest.mark.parametrize("name", ["source", "normalize", "counts", "matrix", "columns", "index"])

@@ -216,6 +216,8 @@ def test_frames_whose_axes_differ() -> None:
         "set the index",
         lambda: make(numbered),
     )
+    unordered = pd.DataFrame([[1, 2], [3, 4]], columns=["1", "0"])
+    refused("must name classes by one type", "set the index", lambda: make(unordered))
     twice = pd.DataFrame([[1, 2], [3, 4]], index=["a", "b"], columns=["a", "a"])
     longer = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "a", "b"])
     for frame in (twice, longer):
