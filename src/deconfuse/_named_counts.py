@@ -191,7 +191,7 @@ def _axis_kinds(name: object) -> list[str]:
 
 
 def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
-    """Return the matrix of some cells, after a check that they lie in it."""
+    """Return the matrix of some cells, after a check that they lie in it, each once."""
     try:
         parts = [np.asarray(part) for part in (rows, columns, values)]
     except ValueError:
@@ -205,6 +205,9 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
         part.size and (part.min() < 0 or part.max() >= n_classes) for part in places
     ):
         raise InputError(f"Positions of cells must be whole numbers from 0 to {n_classes - 1}.")
+    codes = parts[0].astype(np.int64) * n_classes + parts[1].astype(np.int64)
+    if len(np.unique(codes)) < len(codes):
+        raise InputError("Each cell must be given once, got some more than once.")
     if parts[2].dtype.kind not in "iuf":
         raise InputError(f"Values of cells must be numbers, got {show(parts[2][:1].tolist())}.")
     return assemble(parts[0], parts[1], parts[2], n_classes)

@@ -274,6 +274,7 @@ def sparse_cells(**changes: Any) -> dict[str, Any]:
         ),
         ({"counts": sparse_cells(rows=[0, -1])}, "Positions of cells must be whole numbers"),
         ({"counts": sparse_cells(rows=[0.5, 1])}, "Positions of cells must be whole numbers"),
+        ({"counts": sparse_cells(rows=[1, 1], columns=[0, 0])}, "Each cell must be given once"),
         ({"counts": sparse_cells(rows=[0])}, "three lists of equal length"),
         ({"counts": sparse_cells(rows=[[0], [1]])}, "three lists of equal length"),
         ({"counts": sparse_cells(rows=[[0], 1])}, "must be plain lists"),
