@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -12,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cell_tests import cell_tests, shared_noise, triples_of
 from deconfuse.statistics.cells import (
     as_confusion,
     as_generator,
-    cells_of,
     check_at_least_one,
     check_epsilon,
     check_level,
-    sample_unit,
     whole_samples,
+)
+from deconfuse.statistics.comparison_sides import (
+    aligned,
+    dense,
+    fair_epsilon,
+    fair_sides,
+    side_of,
+    warn_if_drowned,
 )
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.multiplicity import Correction, adjust
@@ -151,7 +156,7 @@ class Comparison:
         p_values = self.p_values
         # Corrected p-values tie at one; the raw ones and the size of the difference do not.
         order = np.lexsort((-np.abs(self.difference).ravel(), self.raw_p_values.ravel()))[:k]
-        first, second = _dense(self.first), _dense(self.second)
+        first, second = dense(self.first), dense(self.second)
         cells = [divmod(int(place), len(self.labels)) for place in order]
         return [
             CellDifference(
@@ -294,7 +299,7 @@ def compare(
     [(0, 0), (0, 2), (2, 0), (2, 2)]
     """
     check_level(level)
-    one, other = _aligned(as_confusion(first), as_confusion(second))
+    one, other = aligned(as_confusion(first), as_confusion(second))
     added = check_epsilon(epsilon, one.n_classes)
     if added == 0:
         raise InputError(
@@ -303,8 +308,8 @@ def compare(
         )
     generator = as_generator(_SEED if rng is None else rng)
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
-    sides = [_side(n, added) for n in normalized]
-    _warn_if_drowned(sides)
+    sides = [side_of(n, added) for n in normalized]
+    warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
     p_values, errors = _tested(sides, (one, other), triples)
     difference = sides[0].matrix - sides[1].matrix
@@ -382,8 +387,8 @@ def cell_p_values(
     >>> bool(np.array_equal(cell_p_values(a, b), dc.compare(a, b).p_values))
     True
     """
-    one, other = _aligned(first, second)
-    sides = _fair_sides((one, other), check_epsilon(None, one.n_classes))
+    one, other = aligned(first, second)
+    sides = fair_sides((one, other), check_epsilon(None, one.n_classes))
     covariance = None if paired is None else shared_noise(sides, triples_of(one, other, paired))
     return adjust(cell_tests(sides, covariance)[0], correction)
 
@@ -394,69 +399,8 @@ def _tested(
     """Return the p-value of every cell, and the standard error of the difference shown."""
     covariance = None if triples is None else shared_noise(sides, triples)
     p_values, errors = cell_tests(sides, covariance)
-    if all(side.epsilon <= _fair_epsilon(cm) for side, cm in zip(sides, both, strict=True)):
+    if all(side.epsilon <= fair_epsilon(cm) for side, cm in zip(sides, both, strict=True)):
         return p_values, errors
-    fair = _fair_sides(both, sides[0].epsilon)
+    fair = fair_sides(both, sides[0].epsilon)
     covariance = None if triples is None else shared_noise(fair, triples)
     return cell_tests(fair, covariance)[0], errors
-
-
-def _fair_sides(both: tuple[ConfusionMatrix, ConfusionMatrix], epsilon: float) -> list[Side]:
-    """Return both sides with no more epsilon than a test can bear.
-
-    Epsilon pulls a matrix of few samples, or of light ones, to an even one. Where it is worth many
-    samples, this pull is not noise, and it would be taken for a difference of the classifiers.
-    """
-    added = [min(epsilon, _fair_epsilon(cm)) for cm in both]
-    return [_side(cm.normalize("bi", epsilon=e), e) for cm, e in zip(both, added, strict=True)]
-
-
-def _fair_epsilon(cm: ConfusionMatrix) -> float:
-    """Return epsilon that adds one effective sample to each row."""
-    return sample_unit(cm) / cm.n_classes
-
-
-def _warn_if_drowned(sides: list[Side]) -> None:
-    """Say it where cells are epsilon more than samples."""
-    for which, side in zip(("first", "second"), sides, strict=True):
-        if side.epsilon > side.plain.unit:
-            warnings.warn(
-                f"`epsilon` of {side.epsilon:.3g} weighs {side.epsilon / side.plain.unit:.3g} times"
-                f" a sample of the {which} matrix, so what is shown of it is more epsilon than"
-                " samples. P-values are computed with less. Scale the weights to a mean of one, or"
-                " give a smaller `epsilon`.",
-                DeconfuseWarning,
-                stacklevel=3,
-            )
-
-
-def _aligned(
-    first: ConfusionMatrix, second: ConfusionMatrix
-) -> tuple[ConfusionMatrix, ConfusionMatrix]:
-    """Return both with the classes of the first, in its order."""
-    if first.labels == second.labels:
-        return first, second
-    missing = [label for label in first.labels if label not in set(second.labels)]
-    extra = [label for label in second.labels if label not in set(first.labels)]
-    if missing or extra:
-        raise InputError(
-            "Compared matrices must have the same classes, got"
-            f" {show(missing) or 'none'} only in the first and {show(extra) or 'none'} only in the"
-            " second.",
-            hint="count both with the same `labels`, or join classes with `merge_classes`.",
-        )
-    return first, second.reorder(first.labels)
-
-
-def _dense(normalized: Normalized) -> FloatArray:
-    matrix = normalized.matrix
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
-
-
-def _side(normalized: Normalized, epsilon: float) -> Side:
-    cells, plain = (
-        cells_of(normalized.source, e, what="Compared matrices") for e in (epsilon, 0.0)
-    )
-    if normalized.source.total == 0:
-        raise InputError("Compared matrices must have samples, but one has none.")
-    return Side(cells, plain, _dense(normalized), epsilon)
