@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
 from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.records import Record
+from deconfuse.experiments.text import dataset_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,8 +166,8 @@ def draw_instance(balanced: Record, record: Record) -> Figure:
     axes[0, 0].set_ylabel("true", fontsize=8)
     config = record.config
     figure.suptitle(
-        f"{config.title}: shares of each matrix, diagonal in orange, off-diagonal in blue "
-        "(n = 1 run)",
+        f"{dataset_title(config.dataset)}, seed {config.seed}, α = {config.alpha:g}: shares of"
+        " each matrix, diagonal in orange, off-diagonal in blue (n = 1 run)",
         fontsize=9,
     )
     return figure
