@@ -37,12 +37,15 @@ def blocks_of(page: str) -> list[Block]:
     return blocks
 
 
-def commands_of(page: str) -> list[list[str]]:
-    """Return the arguments of every call of the program in the blocks of shell commands."""
+def commands_of(page: str, marks: tuple[str, ...] = ("bash", "sh")) -> list[list[str]]:
+    """Return the arguments of every call of the program in the blocks of shell commands.
+
+    Those marked ``console`` are not run: they take long, or need what a test has not.
+    """
     lines = [
         line
         for fence in _FENCE.finditer(page)
-        if fence[1] in ("bash", "sh")
+        if fence[1] in marks
         for line in fence[2].splitlines()
     ]
     words = [shlex.split(line, comments=True) for line in lines]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import re
 from pathlib import Path
 
@@ -53,6 +54,17 @@ def test_the_page_runs_and_prints_what_it_shows(
     _close_figures()
     for arguments in commands_of(path.read_text(encoding="utf-8")):
         _run(arguments)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_commands_that_are_not_run_have_options_that_exist(path: Path):
+    for arguments in commands_of(path.read_text(encoding="utf-8"), ("console",)):
+        options = [word for word in arguments if word.startswith("--")]
+        names = itertools.takewhile(lambda word: not word.startswith("-"), arguments)
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit):
+            main([*names, "--help"])
+        assert not [option for option in options if option not in shown.getvalue()], arguments
 
 
 def test_what_the_readme_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

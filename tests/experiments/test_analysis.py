@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,6 +70,16 @@ def test_a_run_without_its_balanced_model_has_experiment_2_only(records: list[Re
         "gcm all",
         "gcm bi",
     }
+
+
+@pytest.mark.parametrize("change", [{"model": "forest"}, {"n_components": 3}])
+def test_two_runs_of_one_seed_are_refused(records: list[Record], change: dict[str, Any]) -> None:
+    other = replace(records[1], config=replace(records[1].config, **change))
+    assert len(score_records([*records, records[1]]).questions()) > 0
+    (name,) = change
+    with pytest.raises(InputError, match=f"got two of mnist, seed 0, alpha 10: {name} ") as error:
+        score_records([*records, other])
+    assert "a folder of their own" in str(error.value)
 
 
 def test_off_diagonal_overlap() -> None:
@@ -261,7 +272,17 @@ def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) 
     assert score_records([*mnist, *new]).values == score_records(mnist).values
 
 
+def test_experiment_2_alone_has_its_curves(records: list[Record], tmp_path: Path) -> None:
+    for record in records:
+        if not record.config.is_balanced:
+            write_record(tmp_path / "records", record)
+    names = {path.name for path in write_results(tmp_path, tmp_path / "records")}
+    assert {"overlap.png", "overlap-other-targets.png"} <= names
+    assert not names & {"kl.png", "off-diagonal.png", "other-methods.png"}
+
+
 def test_no_records_no_results(tmp_path: Path) -> None:
+    (tmp_path / "records").mkdir()
     with pytest.raises(
         InputError, match=r"There must be records of runs in .*, but there are none"
     ):

@@ -139,6 +139,20 @@ def test_a_copy_in_another_folder_is_not_counted_twice(tmp_path: Path) -> None:
         read_records(tmp_path)
 
 
+def test_records_by_relative_paths_and_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    assert [record.config for record in read_records(str(tmp_path))] == [CONFIG]
+    monkeypatch.chdir(path.parent)
+    assert read_record(path.name).config == CONFIG
+
+
+def test_a_folder_of_records_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must be a folder of records at .*nowhere"):
+        read_records(tmp_path / "nowhere")
+
+
 def test_not_even_an_object() -> None:
     with pytest.raises(InputError, match="x must be a record of version 1, got version None"):
         Record.from_json("[1, 2]", "x")

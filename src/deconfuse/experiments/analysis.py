@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import deconfuse as dc
+from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, Sampling
 from deconfuse.experiments.records import Record
 
@@ -174,12 +175,26 @@ def score_records(
         Targets are ``"balanced"`` (M1 as counted), ``"bi(balanced)"`` (M1 without its own
         prediction bias), and ``"gcm row"``, ``"gcm col"``, ``"gcm all"``, ``"gcm bi"``.
 
+    Raises
+    ------
+    InputError
+        If two runs are of the same dataset, level and seed, as those of two models are.
+
     Notes
     -----
     Experiment 2 has the Overlap only, as in the paper. In the divergence the target is
     ``all(M1 + epsilon)``, so that no cell makes it infinite.
+
+    Examples
+    --------
+    >>> from deconfuse.experiments import Question, read_records, score_records
+    >>> scores = score_records(read_records("results/records"))  # doctest: +SKIP
+    >>> bi = Question("mnist", 0.1, "balanced", "bi", "overlap")
+    >>> scores.sample(bi).interval()  # doctest: +SKIP
+    (0.8559..., 0.8823...)
     """
     every = list(records)
+    _refuse_rivals(every)
     balanced = {r.config.key: r for r in every if r.config.is_balanced}
     values: dict[Question, dict[int, float]] = {}
     for record in every:
@@ -205,6 +220,27 @@ def score_records(
             question = Question(config.dataset, config.alpha, target, method, metric)
             values.setdefault(question, {})[config.seed] = score
     return Scores(values)
+
+
+def _refuse_rivals(records: Iterable[Record]) -> None:
+    """Raise if two runs would give a score of the same seed, of which one would be lost."""
+    seen: dict[tuple[object, ...], Record] = {}
+    for record in records:
+        config = record.config
+        place = (config.dataset, config.alpha, config.sampling, config.seed)
+        other = seen.setdefault(place, record).config
+        if other.key == config.key:
+            continue
+        differing = [
+            f"{name} {before} and {now}"
+            for name, now in asdict(config).items()
+            if (before := getattr(other, name)) != getattr(config, name)
+        ]
+        raise InputError(
+            f"There must be one run of each dataset, level and seed, got two of {config.title}:"
+            f" {', '.join(differing)}.",
+            hint="keep the runs of each model and setting in a folder of their own.",
+        )
 
 
 def normalizations(counts: NDArray[np.int64], epsilon: float) -> dict[str, Matrix]:

@@ -18,6 +18,7 @@ from deconfuse.errors import InputError
 __all__ = [
     "ALPHAS",
     "DATASETS",
+    "PAPER_MODEL",
     "PROTOCOL_VERSION",
     "RunConfig",
     "Sampling",
@@ -27,6 +28,9 @@ __all__ = [
 
 #: Raised whenever a run of the same configuration would give another result.
 PROTOCOL_VERSION = 1
+
+#: What a run trains unless it says otherwise: the paper's network for its dataset.
+PAPER_MODEL = "cnn"
 
 #: The paper's datasets, in its order.
 DATASETS = ("mnist", "fashion-mnist", "cifar10", "stl10")
@@ -97,7 +101,7 @@ class RunConfig:
     seed: int
     alpha: float | None
     sampling: Sampling = "relative"
-    model: str = "cnn"
+    model: str = PAPER_MODEL
     training: TrainingConfig = field(default_factory=TrainingConfig)
     n_components: int = 10
 

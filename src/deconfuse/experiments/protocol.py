@@ -61,8 +61,8 @@ def run_protocol(
     -------
     list of Record
         Ordered by seed and level, each seed's balanced run first. See
-        :func:`deconfuse.experiments.analysis.score_records` for what to ask of them, and
-        :func:`deconfuse.experiments.reproduction.write_results` for tables, figures and verdicts.
+        :func:`deconfuse.experiments.score_records` for what to ask of them, and
+        :func:`deconfuse.experiments.write_results` for tables, figures and verdicts.
 
     Examples
     --------

@@ -6,6 +6,7 @@ One JSON file a run, named by the configuration's hash, complete or absent.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,14 +216,24 @@ def write_record(folder: Path, record: Record) -> Path:
     return path
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: str | os.PathLike[str]) -> Record:
     """Read one record.
+
+    Parameters
+    ----------
+    path : path
+        As a sweep left it: named by the run, in a folder named by the dataset.
+
+    Returns
+    -------
+    Record
 
     Raises
     ------
     InputError
         When it is not a record, of another version, or not the one that its name says.
     """
+    path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -231,7 +242,8 @@ def read_record(path: Path) -> Record:
             hint="delete it; the sweep makes it again.",
         ) from error
     record = Record.from_json(text, str(path))
-    if path != record_path(path.parents[1], record.config):
+    place = path.absolute()
+    if place != record_path(place.parents[1], record.config):
         raise InputError(
             f"{path} must hold the run that it is named after, got the run {record.config.key} "
             f"({record.config.title}) of {record.config.dataset}.",
@@ -240,12 +252,14 @@ def read_record(path: Path) -> Record:
     return record
 
 
-def read_records(folder: Path, configs: Iterable[RunConfig] | None = None) -> list[Record]:
+def read_records(
+    folder: str | os.PathLike[str], configs: Iterable[RunConfig] | None = None
+) -> list[Record]:
     """Read the records of a folder, ordered by dataset (the paper's order), seed and level.
 
     Parameters
     ----------
-    folder : Path
+    folder : path
         Where records are.
     configs : iterable of RunConfig, optional
         Only these; by default every record there is.
@@ -253,7 +267,18 @@ def read_records(folder: Path, configs: Iterable[RunConfig] | None = None) -> li
     Returns
     -------
     list of Record
+
+    Raises
+    ------
+    InputError
+        When the folder is not there, or a file in it is not a record.
     """
+    folder = Path(folder)
+    if configs is None and not folder.is_dir():
+        raise InputError(
+            f"There must be a folder of records at {folder}, but there is none.",
+            hint="run `deconfuse reproduce` first.",
+        )
     if configs is None:
         paths = sorted(folder.glob("*/*.json"))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from deconfuse.experiments import causes, extensions
 from deconfuse.experiments.analysis import METHODS, Scores, score_records, to_csv
 from deconfuse.experiments.arrays import read_arrays
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
-from deconfuse.experiments.config import DATASETS, RunConfig
+from deconfuse.experiments.config import DATASETS, PAPER_MODEL, RunConfig
 from deconfuse.experiments.figures import draw_clusters, draw_curves, draw_effects, draw_instance
 from deconfuse.experiments.records import Record, read_records
 from deconfuse.experiments.text import MARKS, claim_table, dataset_title, markdown_table
@@ -44,16 +45,20 @@ _CAPTIONS = {
 }
 
 
-def write_results(folder: Path, records_folder: Path, cache: Path | None = None) -> list[Path]:
+def write_results(
+    folder: str | os.PathLike[str],
+    records_folder: str | os.PathLike[str],
+    cache: str | os.PathLike[str] | None = None,
+) -> list[Path]:
     """Write text, tables and figures from the records, each file whole or not at all.
 
     Parameters
     ----------
-    folder : Path
+    folder : path
         Where ``REPRODUCTION.md``, ``tables/`` and ``figures/`` go.
-    records_folder : Path
-        Where the records are.
-    cache : Path, optional
+    records_folder : path
+        Where the records are, each study (model, setting) in a folder of its own.
+    cache : path, optional
         Where the arrays of runs are. The figure of clusters needs embeddings, which records do
         not hold; without them the one that is there stays.
 
@@ -62,7 +67,8 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
     list of Path
         What was written.
     """
-    records = read_records(records_folder)
+    folder = Path(folder)
+    records = read_records(Path(records_folder))
     if not any(not record.config.is_balanced for record in records):
         raise InputError(
             f"There must be records of runs in {records_folder}, but there are none.",
@@ -70,7 +76,7 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
         )
     scores = score_records(records, extra=extensions.other_estimates)
     figures = _draw_all(scores, records)
-    if cache is not None and (arrays := read_arrays(cache, _SHOWN)) is not None:
+    if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
         figures["clusters.png"] = draw_clusters(arrays)
     claims = paper_claims(scores, dataset_title)
     rest = [
@@ -95,31 +101,38 @@ def write_results(folder: Path, records_folder: Path, cache: Path | None = None)
     return [*written, folder / "tables" / "scores.csv", folder / "REPRODUCTION.md"]
 
 
-def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
-    def curves(*targets: tuple[str, str, str], methods: Sequence[str] = METHODS) -> Figure:
-        return draw_curves(scores, targets, dataset_title, methods)
+_CURVES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "overlap.png": (
+        ("balanced", "overlap", "Overlap with M1 (%)"),
+        ("gcm row", "overlap", "Overlap with GCM row (%)"),
+        ("gcm bi", "overlap", "Overlap with GCM bi (%)"),
+    ),
+    "overlap-other-targets.png": (
+        ("gcm all", "overlap", "Overlap with GCM all (%)"),
+        ("gcm col", "overlap", "Overlap with GCM col (%)"),
+    ),
+    "kl.png": (("balanced", "kl", "KL divergence (× 100)"),),
+    "off-diagonal.png": (
+        ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
+        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+    ),
+    "other-methods.png": (
+        ("balanced", "overlap", "Overlap with M1 (%)"),
+        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+    ),
+}
 
+
+def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
     figures = {"effects.png": draw_effects()}
-    if any(question.target == "balanced" for question in scores.questions()):
-        figures["overlap.png"] = curves(
-            ("balanced", "overlap", "Overlap with M1 (%)"),
-            ("gcm row", "overlap", "Overlap with GCM row (%)"),
-            ("gcm bi", "overlap", "Overlap with GCM bi (%)"),
-        )
-        figures["overlap-other-targets.png"] = curves(
-            ("gcm all", "overlap", "Overlap with GCM all (%)"),
-            ("gcm col", "overlap", "Overlap with GCM col (%)"),
-        )
-        figures["kl.png"] = curves(("balanced", "kl", "KL divergence (× 100)"))
-        figures["off-diagonal.png"] = curves(
-            ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
-            ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
-        )
-        figures["other-methods.png"] = curves(
-            ("balanced", "overlap", "Overlap with M1 (%)"),
-            ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
-            methods=("bi", "row", "similarity-choice", "rebalanced"),
-        )
+    there = {question.target for question in scores.questions()}
+    for name, targets in _CURVES.items():
+        # Without balanced models there is no Experiment 1 to show.
+        shown = [row for row in targets if row[0] in there]
+        beside = ("bi", "row", "similarity-choice", "rebalanced")
+        methods = beside if name == "other-methods.png" else METHODS
+        if shown:
+            figures[name] = draw_curves(scores, shown, dataset_title, methods)
     by_config = {record.config: record for record in records}
     if _SHOWN in by_config and _SHOWN.balanced in by_config:
         figures["instance.png"] = draw_instance(by_config[_SHOWN.balanced], by_config[_SHOWN])
@@ -201,17 +214,20 @@ def describe_runs(records: Sequence[Record]) -> str:
         "balanced test accuracy (M1 / M2)",
         "training, hours",
     ]
-    versions = sorted(
-        {
-            f"torch {r.versions.get('torch', '?')} on {r.versions.get('device', '?')}"
-            for r in records
-        }
-    )
+    versions = sorted({_made_with(record) for record in records})
     return markdown_table(head, rows) + f"\n\nMade with {'; '.join(versions)}."
 
 
+def _made_with(record: Record) -> str:
+    # What a classifier of a user's own is made with, only its user knows.
+    library = "torch" if record.config.model == PAPER_MODEL else "numpy"
+    versions = record.versions
+    device = versions.get("device", versions.get("machine", "?"))
+    return f"{library} {versions.get(library, '?')} on {device}"
+
+
 def _mean_epochs(records: Iterable[Record]) -> str:
-    values = [record.epochs for record in records]
+    values = [record.epochs for record in records if record.history]
     return f"{np.mean(values):.1f}" if values else "–"
 
 
