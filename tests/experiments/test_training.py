@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,6 +118,22 @@ def test_training_is_reproducible_bit_by_bit(data: Path) -> None:
     assert np.array_equal(first.embeddings, again.embeddings)
     other = train_cnn(draw_task(dataset, replace(config, seed=1)))
     assert not np.array_equal(first.scores[:50], other.scores[:50])  # type: ignore[index]
+
+
+def test_threads_of_one_process_do_not_disturb_each_other() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
+    labels = np.arange(40) % 10
+    dataset = Dataset("stl10", images, labels, images, labels, tuple("0123456789"))
+    training = TrainingConfig(max_epochs=1)
+    tasks = [
+        draw_task(dataset, RunConfig("stl10", seed, 1.0, training=training)) for seed in (0, 1)
+    ]
+    alone = [train_cnn(task).scores for task in tasks]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda place: train_cnn(tasks[place % 2]).scores, range(12)))
+    for place, scores in enumerate(together):
+        np.testing.assert_array_equal(scores, alone[place % 2])
 
 
 def test_settings_are_put_back(data: Path) -> None:

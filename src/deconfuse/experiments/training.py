@@ -7,6 +7,7 @@ epoch is one permutation and a slice a step. Equal seeds on equal machines give 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,6 +25,7 @@ from deconfuse.experiments.tasks import Outcome, Task, balanced_accuracy
 __all__ = ["best_device", "deterministic", "evaluate", "train_cnn", "train_epoch"]
 
 _EVALUATION_BATCH = 256
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def train_cnn(task: Task) -> Outcome:
@@ -38,7 +40,18 @@ def train_cnn(task: Task) -> Outcome:
     -------
     Outcome
         Logits and last hidden activations of the test set, and the balanced accuracies by epoch.
+
+    Notes
+    -----
+    Two threads of one process train one after the other: PyTorch's settings and its generator of
+    initial weights belong to the process, and each would change them under the other. Workers are
+    therefore best processes of one thread each.
     """
+    with _ONE_AT_A_TIME:
+        return _train(task)
+
+
+def _train(task: Task) -> Outcome:
     device = best_device()
     training = task.config.training
     with deterministic():
