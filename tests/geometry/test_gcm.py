@@ -61,7 +61,11 @@ def test_all_four_equal_one_at_a_time(data: Samples) -> None:
         )
         assert g.weighting == alone.weighting == weighting
         np.testing.assert_array_equal(g.matrix, alone.matrix)
-        assert g.normalized.epsilon == (0.25 if weighting == "bi" else 0.0)
+        assert g.normalized.epsilon == 0.25
+    by_default = dc.geometric_confusions(*data, n_components=1)
+    for weighting, g in by_default.items():
+        expected = 1 / len(g.labels) if weighting == "bi" else 0.0
+        assert g.normalized.epsilon == expected
 
 
 @given(data=samples, m=st.integers(1, 3))

@@ -66,7 +66,8 @@ def geometric_confusions_from_frame(
     n_components : int
         How many principal components span the grid.
     epsilon : float, optional
-        Added to every count for the ``"bi"`` weights, as in `normalize`; the others need none.
+        Added to every count for the weights, as in `normalize`: by default one over the number of
+        classes for ``"bi"``, and nothing for the others, which need none.
     projection : {"pca", None} or Projection
         How to get from embeddings to coordinates; None uses the embeddings as they are.
     bin_factor : float

@@ -104,7 +104,7 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     Raises
     ------
     InputError
-        If there are no matrices, or too few classes are both seen and predicted.
+        If this is no dict of such matrices or an empty one, or too few classes are both seen and predicted.
 
     Examples
     --------
@@ -118,6 +118,14 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     GCM all     0.929   0.929   1.000   0.903
     GCM bi      0.971   0.971   0.939   0.953
     """
+    if not isinstance(confusions, Mapping) or not all(
+        isinstance(g, GeometricConfusion) for g in confusions.values()
+    ):
+        raise InputError(
+            "`confusions` must be a dict of names to Geometric Confusion Matrices, got"
+            f" {_kind(confusions)}.",
+            hint="pass what `geometric_confusions` returns, or one of them as {name: g}.",
+        )
     if not confusions:
         message = "There must be at least one Geometric Confusion Matrix to compare, got none."
         raise InputError(message, hint="pass what `geometric_confusions` returns.")
@@ -127,6 +135,14 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     whole, off = _overlaps(confusions, normalized, kept)
     names = tuple(confusions)
     return GeometryAgreement(names, names, whole, off, left_out)
+
+
+def _kind(given: object) -> str:
+    """Return what was given instead, by its type."""
+    if not isinstance(given, Mapping):
+        return f"one {type(given).__name__}"
+    other = next(g for g in given.values() if not isinstance(g, GeometricConfusion))
+    return f"{type(given).__name__} with a {type(other).__name__}"
 
 
 def _defined_classes(g: GeometricConfusion) -> tuple[IntArray, tuple[Label, ...]]:

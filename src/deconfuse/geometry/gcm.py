@@ -66,7 +66,8 @@ def geometric_confusion(
     n_components : int
         How many principal components span the grid.
     epsilon : float, optional
-        Added to every count for the ``"bi"`` weights, as in `normalize`; the others need none.
+        Added to every count for the weights, as in `normalize`: by default one over the number of
+        classes for ``"bi"``, and nothing for the others, which need none.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
     projection : {"pca", None} or Projection
@@ -147,7 +148,8 @@ def geometric_confusions(
     n_components : int
         How many principal components span the grid.
     epsilon : float, optional
-        Added to every count for the ``"bi"`` weights, as in `normalize`; the others need none.
+        Added to every count for the weights, as in `normalize`: by default one over the number of
+        classes for ``"bi"``, and nothing for the others, which need none.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
     projection : {"pca", None} or Projection
@@ -264,4 +266,4 @@ def _weigh(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> No
     with warnings.catch_warnings():
         # A class that never occurs has no points, so its undefined weight is never used here.
         warnings.simplefilter("ignore", UndefinedCellsWarning)
-        return normalize(cm, method, epsilon=epsilon if method == "bi" else None)
+        return normalize(cm, method, epsilon=epsilon)

@@ -107,7 +107,8 @@ def geometry_sensitivity(
         The numbers of principal components to try; those that the points do not have are left
         out.
     epsilon : float, optional
-        Added to every count for the ``"bi"`` weights, as in `normalize`.
+        Added to every count for the weights, as in `normalize`: by default one over the number of
+        classes for ``"bi"``, and nothing for the others, which need none.
     labels : iterable, optional
         The classes and their order; all that occur, sorted, by default.
     rng : numpy.random.Generator or int, optional
