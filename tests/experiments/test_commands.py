@@ -39,6 +39,23 @@ def test_prepare_from_and_verify(data: Path, tmp_path: Path) -> None:
     assert "already there, and checked" in again.output
 
 
+def test_of_several_datasets_those_that_are_there_are_taken(data: Path, tmp_path: Path) -> None:
+    for path in (data / "cifar10").iterdir():
+        path.unlink()
+    arguments = ["data", "prepare", "--from", str(data), "--data", str(tmp_path / "new")]
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "STL-10: ready" in result.output
+    assert "must hold all files of CIFAR-10" in " ".join(result.output.split())
+    assert "Not ready: CIFAR-10." in result.output
+
+
+def test_a_place_that_is_not_there_is_named_once(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["data", "prepare", "--from", str(tmp_path / "nowhere")])
+    assert isinstance(result.exception, InputError)
+    assert "`--from` must be a folder or an archive" in str(result.exception)
+
+
 def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
     target = tmp_path / "new"
     (target / "mnist").mkdir(parents=True)
@@ -47,7 +64,8 @@ def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
     (target / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"broken")
-    arguments = ["data", "prepare", "mnist", "--from", str(data), "--data", str(target)]
+    source = str(data / "mnist")
+    arguments = ["data", "prepare", "mnist", "--from", source, "--data", str(target)]
     result = RUNNER.invoke(app, arguments)
     assert isinstance(result.exception, InputError)
     assert "a wrong file stands before one of its own" in str(result.exception)

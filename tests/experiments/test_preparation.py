@@ -20,7 +20,8 @@ from tests.support import require
 from deconfuse import InputError
 from deconfuse.experiments import datasets, load_dataset
 from deconfuse.experiments.catalogue import CATALOGUE, DatasetSpec, Download
-from deconfuse.experiments.preparation import download, is_complete, take_from, verify
+from deconfuse.experiments.downloading import download
+from deconfuse.experiments.preparation import is_complete, take_from, verify
 
 
 def pack(folder: Path, name: str, kind: str) -> Path:
@@ -51,18 +52,66 @@ def test_take_from(kind: str, name: str, data: Path, tmp_path: Path) -> None:
     assert load_dataset(name, target).n_classes == 10
 
 
-def test_twins_with_the_same_file_names_are_told_apart(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Another Fashion-MNIST than MNIST, in files of the same names beside it.
+@pytest.fixture
+def twins(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a data folder with another Fashion-MNIST than MNIST, in files of the same names."""
     labels = data / "fashion-mnist" / "t10k-labels-idx1-ubyte"
     labels.write_bytes(labels.read_bytes()[:-1] + b"\x03")
     import slices
 
     monkeypatch.setitem(CATALOGUE, "fashion-mnist", slices.slice_spec(data, "fashion-mnist"))
+    return data
+
+
+#: As torchvision, Keras, and nobody in particular lay them out.
+LAYOUTS = [("MNIST/raw", "FashionMNIST/raw"), ("mnist", "fashion_mnist"), ("b", "a")]
+
+
+@pytest.mark.parametrize("kind", ["folder", "tar"])
+@pytest.mark.parametrize("folders", LAYOUTS)
+def test_twins_with_the_same_file_names_are_told_apart_by_content(
+    folders: tuple[str, str], kind: str, twins: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "found"
+    for name, folder in zip(("mnist", "fashion-mnist"), folders, strict=True):
+        shutil.copytree(twins / name, source / folder)
+    if kind == "tar":
+        with tarfile.open(tmp_path / "found.tar", "w") as tar:
+            tar.add(source, arcname="found")
+        source = tmp_path / "found.tar"
     for name in ("mnist", "fashion-mnist"):
-        take_from(data, tmp_path / "new", CATALOGUE[name])
+        take_from(source, tmp_path / "new", CATALOGUE[name])
         assert is_complete(tmp_path / "new", CATALOGUE[name])
+
+
+def test_every_wrong_file_of_a_name_is_named(twins: Path, tmp_path: Path) -> None:
+    (twins / "mnist" / "t10k-labels-idx1-ubyte").write_bytes(b"short")
+    with pytest.raises(InputError, match=r"t10k-labels-idx1-ubyte in .* must have the sha") as e:
+        take_from(twins, tmp_path / "new", CATALOGUE["mnist"])
+    assert "fashion-mnist/t10k-labels-idx1-ubyte has " in e.value.message
+    assert "mnist/t10k-labels-idx1-ubyte has 5 bytes instead of 128" in e.value.message
+
+
+def test_a_dataset_may_come_from_two_places(data: Path, tmp_path: Path) -> None:
+    spec, target = CATALOGUE["mnist"], tmp_path / "new"
+    for place, pattern in (("one", "train*"), ("other", "t10k*")):
+        (tmp_path / place).mkdir()
+        for path in (data / "mnist").glob(pattern):
+            shutil.copy(path, tmp_path / place)
+    with pytest.raises(InputError, match="must hold all files of MNIST, but t10k-images") as error:
+        take_from(tmp_path / "one", target, spec)
+    assert "take the rest from another place" in str(error.value)
+    assert len(take_from(tmp_path / "other", target, spec)) == 4
+    assert is_complete(target, spec)
+
+
+def test_linked_folders_are_searched_and_circles_end(data: Path, tmp_path: Path) -> None:
+    source = tmp_path / "links"
+    source.mkdir()
+    (source / "to").symlink_to(data / "mnist", target_is_directory=True)
+    (source / "round").symlink_to(source, target_is_directory=True)
+    take_from(source, tmp_path / "new", CATALOGUE["mnist"])
+    assert is_complete(tmp_path / "new", CATALOGUE["mnist"])
 
 
 def test_a_wrong_file_is_not_taken(data: Path, tmp_path: Path) -> None:
@@ -76,7 +125,7 @@ def test_a_wrong_file_is_not_taken(data: Path, tmp_path: Path) -> None:
 def test_a_broken_packed_file_is_not_taken(data: Path, tmp_path: Path) -> None:
     path = data / "mnist" / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(InputError, match=r"idx3-ubyte\.gz in .* must be whole"):
+    with pytest.raises(InputError, match=r"idx3-ubyte\.gz is not whole and cannot be unpacked"):
         take_from(data / "mnist", tmp_path / "new", CATALOGUE["mnist"])
 
 
@@ -91,9 +140,10 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
         take_from(tmp_path / "nothing", tmp_path, CATALOGUE["mnist"])
 
 
-def test_an_archive_that_ends_early(data: Path, tmp_path: Path) -> None:
-    path = pack(data, "stl10", "tar.gz")
-    path.write_bytes(path.read_bytes()[:-2000])
+@pytest.mark.parametrize(("kind", "keep"), [("tar.gz", -2000), ("tar.gz", 60), ("zip", -2000)])
+def test_an_archive_that_ends_early(kind: str, keep: int, data: Path, tmp_path: Path) -> None:
+    path = pack(data, "stl10", kind)
+    path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(InputError, match="must be a whole archive, but it ends early"):
         take_from(path, tmp_path / "new", CATALOGUE["stl10"])
 
@@ -244,5 +294,39 @@ def test_a_file_that_is_not_on_the_server(data: Path, server: Server, tmp_path: 
     require("pooch")
     spec = offered(server, data, "cifar10")
     server.files.clear()
-    with pytest.raises(InputError, match="must be there, but the server answered 404"):
+    with pytest.raises(InputError, match="must be there, but the server answered 404") as error:
         download(tmp_path / "new", spec, lambda have, size: None)
+    assert str(error.value).count("Hint:") == 1
+    assert "canonical" not in str(error.value)
+
+
+def test_what_is_there_and_right_is_not_fetched_again(
+    data: Path, server: Server, tmp_path: Path
+) -> None:
+    require("pooch")
+    spec, target = offered(server, data, "mnist"), tmp_path / "new"
+    last = spec.downloads[-1].name
+    content = server.files.pop(last)
+    with pytest.raises(InputError, match="the server answered 404"):
+        download(target, spec, lambda have, size: None)
+    assert len(server.asked) == 4
+    server.files[last] = content
+    # A file that was there but is wrong is fetched like one that is not.
+    first = target / "mnist" / spec.downloads[0].name
+    first.write_bytes(b"wrong")
+    server.asked.clear()
+    assert len(download(target, spec, lambda have, size: None)) == 4
+    assert len(server.asked) == 2
+    assert is_complete(target, spec)
+    server.asked.clear()
+    download(target, spec, lambda have, size: None)
+    assert server.asked == []
+
+
+def test_an_archive_that_was_unpacked_is_not_fetched_again(
+    data: Path, server: Server, tmp_path: Path
+) -> None:
+    require("pooch")
+    spec = offered(server, data, "cifar10")
+    assert len(download(data, spec, lambda have, size: None)) == 6
+    assert server.asked == []

@@ -278,7 +278,7 @@ def test_leftovers_of_a_killed_sweep_go_when_they_are_old(data: Path) -> None:
 def test_missing_packages_are_named_with_what_to_install(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deconfuse.experiments import preparation
+    from deconfuse.experiments import downloading
     from deconfuse.experiments.catalogue import CATALOGUE
     from deconfuse.experiments.sweep import run_one
 
@@ -290,7 +290,7 @@ def test_missing_packages_are_named_with_what_to_install(
     with pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]"):
         dask_crew("tcp://127.0.0.1:9")
     with pytest.raises(MissingExtraError, match=r"needs pooch(.|\n)*deconfuse\[experiments\]"):
-        preparation.download(data, CATALOGUE["mnist"], lambda have, size: None)
+        downloading.download(data, CATALOGUE["mnist"], lambda have, size: None)
 
 
 def test_no_workers() -> None:
@@ -299,8 +299,15 @@ def test_no_workers() -> None:
 
 
 @pytest.mark.dask
-def test_dask_cluster_with_a_worker_killed_on_the_way(data: Path) -> None:
+def test_dask_cluster_with_a_worker_killed_on_the_way(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     require("distributed")
+    # The workers run somewhere else than the sweep, whose folders are named from where it runs.
+    monkeypatch.chdir(data.parent)
+    elsewhere = data.parent / "elsewhere"
+    elsewhere.mkdir()
+    near = places(Path(data.name))
     environment = {
         **os.environ,
         "PYTHONPATH": HELPERS,
@@ -317,6 +324,7 @@ def test_dask_cluster_with_a_worker_killed_on_the_way(data: Path) -> None:
         wait_for(lambda: file.exists() and file.stat().st_size > 0)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1"]
         worker += ["--no-nanny", "--local-directory", str(data / "dask")]
+        quiet["cwd"] = elsewhere
         processes += [subprocess.Popen([*worker, *options], **quiet) for _ in range(2)]  # type: ignore[call-overload]
         import json
 
@@ -332,9 +340,7 @@ def test_dask_cluster_with_a_worker_killed_on_the_way(data: Path) -> None:
                 killed.append(config)
                 processes[1].kill()
 
-        made = run_sweep(
-            PLAN, places(data), dask_crew(address), run=slices.run_slowly, on_done=kill_one
-        )
+        made = run_sweep(PLAN, near, dask_crew(address), run=slices.run_slowly, on_done=kill_one)
         assert made == len(PLAN)
         assert processes[1].wait(timeout=60) == -signal.SIGKILL
         assert {record.config for record in read_records(places(data).records)} == set(PLAN)

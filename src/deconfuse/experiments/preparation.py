@@ -1,4 +1,4 @@
-"""Get the datasets into the data folder, from their official places or from files at hand.
+"""Check the datasets in the data folder, and take them into it from files at hand.
 
 A file enters the data folder only after its content was checked, and whole.
 """
@@ -15,24 +15,21 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Literal
 
 from deconfuse._files import write_bytes
-from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.experiments.catalogue import DataFile, DatasetSpec, Download
+from deconfuse.errors import InputError
+from deconfuse.experiments.catalogue import DataFile, DatasetSpec
 from deconfuse.experiments.datasets import PACKINGS, find_file, read_checked
 
-__all__ = ["FileReport", "ResumingDownloader", "download", "take_from", "verify"]
-
-#: Told how many bytes have come, of how many.
-Progress = Callable[[int, int], None]
-
-#: Small, because what is in an unfinished chunk is lost when a connection breaks.
-_CHUNK = 1 << 16
+__all__ = ["FileReport", "check_file", "is_complete", "take_from", "verify"]
 
 #: What unpacking raises when the bytes are not what they should be.
 _UNPACKING = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+#: How names of archives end.
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tbz2", ".tar.bz2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def verify(folder: Path, spec: DatasetSpec) -> list[FileReport]:
     spec : DatasetSpec
         Which dataset.
     """
-    reports = [[_report(folder, spec, file) for file in release] for release in spec.releases]
+    reports = [[check_file(folder, spec, file) for file in release] for release in spec.releases]
     for report in reports:
         if all(item.state == "ok" for item in report):
             return report
@@ -64,7 +61,8 @@ def verify(folder: Path, spec: DatasetSpec) -> list[FileReport]:
     return max(reports, key=lambda report: sum(item.state != "missing" for item in report))
 
 
-def _report(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
+def check_file(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
+    """Check one file of a dataset, where the data folder has it."""
     path = find_file(folder, spec, file)
     if path is None:
         return FileReport(spec.name, file, "missing")
@@ -95,12 +93,13 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> list[Path]:
     Returns
     -------
     list of Path
-        The files as they are in the data folder.
+        The files as they are in the data folder, those that were there before included.
 
     Raises
     ------
     InputError
-        When the source holds no complete release, or a file in it is not the canonical one.
+        When data folder and source together hold no complete release. The files that were
+        right are kept, so the rest may come from another source.
     """
     if not source.exists():
         raise InputError(
@@ -110,54 +109,95 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> list[Path]:
     wanted = {file.name + packing: (file, packing) for file in spec.files for packing in PACKINGS}
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
-    taken: dict[str, Path] = {}
+    reports = [check_file(folder, spec, file) for file in spec.files]
+    have = {r.file.name: r.path for r in reports if r.state == "ok" and r.path is not None}
+    wrong: dict[str, list[str]] = {}
     try:
-        for name, read in _entries(source, spec):
-            file, packing = wanted.get(name, (None, ""))
-            if file is None or file.name in taken:
+        for place, read in _entries(source):
+            file, packing = wanted.get(place.name, (None, ""))
+            if file is None or file.name in have:
                 continue
             content = read()
-            _check(content, packing, file, f"{name} in {source}")
-            write_bytes(target / name, content)
-            taken[file.name] = target / name
+            problem = _problem(content, packing, file)
+            if problem:
+                # MNIST and Fashion-MNIST have the same file names: the right one may come later.
+                wrong.setdefault(file.name, []).append(f"{place} {problem}")
+                continue
+            write_bytes(target / place.name, content)
+            have[file.name] = target / place.name
     except (*_UNPACKING, tarfile.TarError, zipfile.BadZipFile) as error:
-        message = f"{source} must be a whole archive, but it ends early ({error})."
-        raise InputError(message) from error
+        raise _not_whole(source, str(error)) from error
     for release in spec.releases:
-        if all(file.name in taken for file in release):
-            return [taken[file.name] for file in release]
-    missing = [file.name for file in spec.releases[0] if file.name not in taken]
-    raise InputError(
-        f"{source} must hold all files of {spec.title}, but {', '.join(missing)} is not in it."
+        if all(file.name in have for file in release):
+            return [have[file.name] for file in release]
+    raise _incomplete(source, spec, set(have), wrong)
+
+
+def _incomplete(
+    source: Path, spec: DatasetSpec, have: set[str], wrong: dict[str, list[str]]
+) -> InputError:
+    """Return the error for the release of which most was found."""
+    release = max(
+        spec.releases, key=lambda files: sum(f.name in have or f.name in wrong for f in files)
+    )
+    lacking = [file for file in release if file.name not in have]
+    for file in lacking:
+        if file.name in wrong:
+            return InputError(
+                f"{file.name} in {source} must have the sha256 {file.sha256}, "
+                f"but {'; '.join(wrong[file.name])}.",
+                hint=f"it is not {spec.title}'s file; get it from its official place.",
+            )
+    names = ", ".join(file.name for file in lacking)
+    return InputError(
+        f"{source} must hold all files of {spec.title}, but {names} is not in it.",
+        hint="what was in it is kept; take the rest from another place, or leave --from out to "
+        "download it.",
     )
 
 
-def _entries(source: Path, spec: DatasetSpec) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Yield the name of each file of a folder or archive, and how to read it."""
+def _entries(source: Path) -> Iterator[tuple[PurePath, Callable[[], bytes]]]:
+    """Yield the place of each file in a folder or archive, and how to read it."""
     if source.is_dir():
-        # The dataset's own folder first: MNIST and Fashion-MNIST have the same file names.
-        paths = sorted(source.rglob("*"), key=lambda path: (spec.name not in path.parts, path))
-        for path in paths:
-            if path.is_file() and _belongs(path.relative_to(source), spec):
-                yield path.name, path.read_bytes
+        for path in _files_below(source):
+            yield path.relative_to(source), path.read_bytes
     elif tarfile.is_tarfile(source):
         with tarfile.open(source) as archive:
             for member in archive:
-                if member.isfile() and _belongs(Path(member.name), spec):
-                    yield Path(member.name).name, partial(_member, archive, member)
+                if member.isfile():
+                    yield PurePosixPath(member.name), partial(_member, archive, member)
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as zipped:
             for entry in zipped.infolist():
-                if not entry.is_dir() and _belongs(Path(entry.filename), spec):
-                    yield Path(entry.filename).name, partial(zipped.read, entry)
+                if not entry.is_dir():
+                    yield PurePosixPath(entry.filename), partial(zipped.read, entry)
+    elif any(source.name.lower().endswith(end) for end in _ARCHIVES):
+        raise _not_whole(source, "it has no directory of files that can be read")
     else:
-        yield source.name, source.read_bytes
+        yield Path(source.name), source.read_bytes
 
 
-def _belongs(path: Path, spec: DatasetSpec) -> bool:
-    """Leave out files that lie in the folder of the other dataset with the same file names."""
-    twins = {"mnist": "fashion-mnist", "fashion-mnist": "mnist"}
-    return twins.get(spec.name) not in {part.lower() for part in path.parts[:-1]}
+def _files_below(source: Path) -> Iterator[Path]:
+    """Yield the files of a folder and its subfolders, linked ones too, each folder once."""
+    seen: set[str] = set()
+    for folder, subfolders, names in os.walk(source, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        # A link to a folder above would be followed for ever.
+        subfolders[:] = [
+            name
+            for name in sorted(subfolders)
+            if os.path.realpath(os.path.join(folder, name)) not in seen
+        ]
+        for name in sorted(names):
+            if (path := Path(folder, name)).is_file():
+                yield path
+
+
+def _not_whole(source: Path, problem: str) -> InputError:
+    return InputError(
+        f"{source} must be a whole archive, but it ends early or is damaged ({problem}).",
+        hint="get it again; files that were taken from it before that are right, and kept.",
+    )
 
 
 def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -165,135 +205,16 @@ def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     return b"" if stream is None else stream.read()
 
 
-def _check(content: bytes, packing: str, file: DataFile, name: str) -> None:
+def _problem(content: bytes, packing: str, file: DataFile) -> str:
+    """Return what is wrong with a file's content, or nothing."""
     try:
         if packing == ".gz":
             content = gzip.decompress(content)
         elif packing == ".xz":
             content = lzma.decompress(content)
     except _UNPACKING as error:
-        raise InputError(f"{name} must be whole, but it cannot be unpacked ({error}).") from error
+        return f"is not whole and cannot be unpacked ({error})"
+    if len(content) != file.size:
+        return f"has {len(content)} bytes instead of {file.size}"
     digest = hashlib.sha256(content).hexdigest()
-    if digest != file.sha256:
-        raise InputError(
-            f"{name} must have the sha256 {file.sha256}, got {digest}.",
-            hint="it is not the canonical file; get it from its official place.",
-        )
-
-
-def download(folder: Path, spec: DatasetSpec, progress: Progress) -> list[Path]:
-    """Download a dataset from its official places into the data folder.
-
-    What was fetched before an interruption is kept and gone on from.
-    """
-    try:
-        import pooch
-    except ImportError as error:
-        raise MissingExtraError.of(
-            "pooch", extra="experiments", feature="`deconfuse data prepare`"
-        ) from error
-    # It would say what the progress bar says.
-    pooch.get_logger().setLevel("WARNING")
-    incoming = folder / "incoming"
-    incoming.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for item in spec.downloads:
-        name = f"{spec.name}-{item.name}"
-        try:
-            fetched = Path(
-                pooch.retrieve(
-                    item.url,
-                    known_hash=f"sha256:{item.sha256}",
-                    fname=name,
-                    path=incoming,
-                    downloader=ResumingDownloader(incoming / f"{name}.part", item, progress),
-                )
-            )
-        except ValueError as error:
-            # pooch names the checksums; what it fetched is already gone.
-            raise InputError(
-                f"{item.url} must give the canonical file, but: {error}",
-                hint="try again later, or use --from with files from another place.",
-            ) from error
-        if item.is_archive:
-            written += take_from(fetched, folder, spec)
-        else:
-            target = folder / spec.name / item.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(fetched, target)
-            written.append(target)
-        fetched.unlink(missing_ok=True)
-    return written
-
-
-class ResumingDownloader:
-    """A downloader for pooch that goes on where an earlier attempt was cut off.
-
-    Parameters
-    ----------
-    part : Path
-        Where bytes are kept until all have come.
-    item : Download
-        What is fetched.
-    progress : callable
-        Told how many bytes have come, of how many.
-    attempts : int
-        How often a broken connection is tried again.
-    """
-
-    def __init__(self, part: Path, item: Download, progress: Progress, attempts: int = 5) -> None:
-        self.part = part
-        self.item = item
-        self.progress = progress
-        self.attempts = attempts
-
-    def __call__(self, url: str, output_file: Any, pooch: Any) -> None:
-        """Fetch ``url`` into ``output_file``, as pooch asks."""
-        import requests
-
-        error: Exception | None = None
-        for _ in range(self.attempts):
-            try:
-                self._fetch(url)
-            except (requests.ConnectionError, requests.Timeout) as failure:
-                error = failure
-            except requests.exceptions.ChunkedEncodingError as failure:
-                error = failure
-            else:
-                if self._have() >= self.item.size:
-                    os.replace(self.part, output_file)
-                    return
-        raise InputError(
-            f"{url} must give {self.item.size} bytes, but {self._have()} came"
-            + (f" ({error})." if error else "."),
-            hint="run the command again to go on from there, or use --from with local files.",
-        )
-
-    def _fetch(self, url: str) -> None:
-        import requests
-
-        have = self._have()
-        if have > self.item.size:
-            self.part.unlink()
-            have = 0
-        if have == self.item.size:
-            return
-        headers = {"Range": f"bytes={have}-"} if have else {}
-        with requests.get(url, headers=headers, stream=True, timeout=30) as answer:
-            if not answer.ok:
-                raise InputError(
-                    f"{url} must be there, but the server answered {answer.status_code} "
-                    f"({answer.reason}).",
-                    hint="try again later, or use --from with local files.",
-                )
-            # A server that ignores the range sends everything again.
-            goes_on = answer.status_code == requests.codes.partial_content
-            have = have if goes_on else 0
-            with self.part.open("ab" if goes_on else "wb") as stream:
-                for chunk in answer.iter_content(_CHUNK):
-                    stream.write(chunk)
-                    have += len(chunk)
-                    self.progress(have, self.item.size)
-
-    def _have(self) -> int:
-        return self.part.stat().st_size if self.part.exists() else 0
+    return "" if digest == file.sha256 else f"has {digest}"

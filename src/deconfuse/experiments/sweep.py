@@ -52,11 +52,17 @@ class Places:
     """Where a sweep reads and writes.
 
     ``data`` and ``cache`` are read and written by workers, ``records`` by the sweep itself.
+    Relative ones are taken from where the sweep runs, not from where a worker does.
     """
 
     records: Path
     data: Path
     cache: Path | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", self.data.absolute())
+        if self.cache is not None:
+            object.__setattr__(self, "cache", self.cache.absolute())
 
 
 #: What does one run; replaced to run something other than the paper's networks.
