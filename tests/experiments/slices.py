@@ -113,9 +113,9 @@ def run_and_fail(config: RunConfig, data: Path, cache: Path | None) -> str:
     raise ZeroDivisionError("a bug")
 
 
-def run_with_full_disk(config: RunConfig, data: Path, cache: Path | None) -> str:
-    """Fail as a worker whose disk is full."""
-    raise OSError(28, "No space left on device")
+def run_without_weights(config: RunConfig, data: Path, cache: Path | None) -> str:
+    """Fail as a training function that looks for a file in vain."""
+    raise FileNotFoundError(2, "No such file or directory", "weights.pt")
 
 
 def run_and_fail_or_sleep(config: RunConfig, data: Path, cache: Path | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -210,12 +211,27 @@ def test_arrays_round_trip(tmp_path: Path) -> None:
     assert measure(again).to_json() == measure(arrays).to_json()
 
 
-@pytest.mark.parametrize("damage", ["absent", "cut", "another run"])
+@pytest.mark.parametrize("damage", ["absent", "empty", "cut", "unequal", "another run"])
 def test_arrays_that_cannot_be_used_are_made_again(damage: str, tmp_path: Path) -> None:
-    if damage == "cut":
+    if damage in ("empty", "cut"):
         path = write_arrays(tmp_path, make_arrays(CONFIG))
-        path.write_bytes(path.read_bytes()[:1000])
+        path.write_bytes(path.read_bytes()[: 0 if damage == "empty" else 1000])
+    elif damage == "unequal":
+        arrays = make_arrays(CONFIG)
+        write_arrays(tmp_path, replace(arrays, scores=arrays.scores[1:]))
     elif damage == "another run":
         path = write_arrays(tmp_path, make_arrays(RunConfig("mnist", 1, 0.3)))
         path.rename(arrays_path(tmp_path, CONFIG))
     assert read_arrays(tmp_path, CONFIG) is None
+
+
+def test_arrays_with_any_byte_changed_are_read_or_made_again(tmp_path: Path) -> None:
+    path = write_arrays(tmp_path, make_arrays(CONFIG, n=40))
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(content), size=300):
+        changed = bytearray(content)
+        changed[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(bytes(changed))
+        arrays = read_arrays(tmp_path, CONFIG)
+        assert arrays is None or arrays.config == CONFIG

@@ -9,15 +9,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 import slices
-from making import make_record
+from making import make_arrays, make_record
 from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
+from deconfuse.experiments.arrays import arrays_path, write_arrays
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.crews import dask_crew, executor_crew, local_crew
 from deconfuse.experiments.records import read_records, record_path, write_record
@@ -122,9 +124,13 @@ def test_measuring_again_replaces_records_and_trains_nothing(data: Path) -> None
     paths = [record_path(places(data).records, config) for config in PLAN[:2]]
     texts = [path.read_text() for path in paths]
     paths[0].write_text("half of an old rec")
-    (data / "cache" / "mnist" / "broken.npz").write_bytes(b"not arrays")
+    write_record(places(data).records, make_record(PLAN[2]))
+    arrays_path(data / "cache", PLAN[2]).write_bytes(b"")
+    # The run of another study, whose records are elsewhere.
+    write_arrays(data / "cache", make_arrays(PLAN[3]))
     assert measure_again(places(data), data / "cache") == 2
     assert [path.read_text() for path in paths] == texts
+    assert not record_path(places(data).records, PLAN[3]).exists()
 
 
 KILLED = """
@@ -208,12 +214,62 @@ def test_a_run_that_fails_is_named(data: Path) -> None:
         run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_and_fail)
 
 
-def test_a_workers_full_disk_is_named(data: Path) -> None:
+def test_an_error_of_the_system_is_told_as_it_is(data: Path) -> None:
     with (
         ThreadPoolExecutor(1) as pool,
-        pytest.raises(SweepError, match=r"could not write its arrays .*No space left"),
+        pytest.raises(SweepError, match=r"failed: FileNotFoundError: .*weights\.pt") as error,
     ):
-        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_with_full_disk)
+        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_without_weights)
+    assert "make room" not in str(error.value)
+
+
+SMALL_DISK = """
+import resource, sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+sys.path.insert(0, {helpers!r})
+import slices
+from deconfuse.experiments.crews import executor_crew
+from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
+# A record fits, the arrays of the balanced run do not.
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+data = Path({data!r})
+with ThreadPoolExecutor(1) as pool:
+    run_sweep(plan_runs(["mnist"], [1.0], range(1)), Places(data.parent / "records", data,
+              data / "cache"), executor_crew(pool, 1), run=slices.run_slice)
+"""
+
+
+def test_a_run_whose_arrays_do_not_fit_has_its_record_all_the_same(data: Path) -> None:
+    script = SMALL_DISK.format(helpers=HELPERS, data=str(data))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(read_records(places(data).records)) == 2
+    assert "The arrays of mnist, seed 0, balanced must be kept in" in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert not arrays_path(data / "cache", PLAN[0]).exists()
+    assert not list((data / "cache").rglob("*.part"))
+
+
+def test_a_cache_that_cannot_be_written_is_warned_of(data: Path) -> None:
+    from deconfuse import DeconfuseWarning
+
+    (data / "cache").write_text("a file where the folder should be")
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.warns(DeconfuseWarning, match=r"could not be written .* record is made all the"),
+    ):
+        run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
+    assert len(read_records(places(data).records)) == 1
+
+
+def test_a_given_pool_that_breaks_is_not_tried_again(data: Path) -> None:
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        pytest.raises(SweepError, match=r"executor must live .* but it broke .*; 3 runs are left"),
+    ):
+        run_sweep(PLAN[:3], places(data), executor_crew(pool, 1), run=slices.run_and_die)
 
 
 def test_missing_data_stops_the_sweep_with_what_to_run(data: Path) -> None:
@@ -229,10 +285,11 @@ def test_missing_data_stops_the_sweep_with_what_to_run(data: Path) -> None:
 
 FULL_DISK = """
 import resource, sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
-from making import make_record
+from making import make_arrays, make_record
 from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
 
@@ -296,6 +353,12 @@ def test_missing_packages_are_named_with_what_to_install(
 def test_no_workers() -> None:
     with pytest.raises(InputError, match="`workers` must be at least 1, got 0"):
         local_crew(0)
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_no_threads(threads: int) -> None:
+    with pytest.raises(InputError, match=f"`threads` must be at least 1, got {threads}"):
+        local_crew(1, threads)
 
 
 @pytest.mark.dask

@@ -6,18 +6,32 @@ are measured from them, and whatever is asked of a run later can be measured wit
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._files import atomic_write
+from deconfuse._files import write_bytes
 from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
 
 __all__ = ["RunArrays", "arrays_path", "read_arrays", "read_arrays_file", "write_arrays"]
+
+#: What reading raises when a file is absent, empty, cut, changed or something else altogether.
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,14 +72,16 @@ def write_arrays(folder: Path, arrays: RunArrays) -> Path:
         "seconds": arrays.seconds,
         "versions": arrays.versions,
     }
-    with atomic_write(path) as stream:
-        np.savez(
-            stream,
-            story=np.array(json.dumps(story)),
-            scores=arrays.scores,
-            embeddings=arrays.embeddings,
-            labels=arrays.labels.astype(np.int32),
-        )
+    # In memory first: an archive that the disk stops in the middle of cannot be closed in peace.
+    packed = io.BytesIO()
+    np.savez(
+        packed,
+        story=np.array(json.dumps(story)),
+        scores=arrays.scores,
+        embeddings=arrays.embeddings,
+        labels=arrays.labels.astype(np.int32),
+    )
+    write_bytes(path, packed.getvalue())
     return path
 
 
@@ -82,7 +98,7 @@ def read_arrays_file(path: Path) -> RunArrays | None:
             story = json.loads(str(stored["story"]))
             if story["config"]["protocol"] != PROTOCOL_VERSION:
                 return None
-            return RunArrays(
+            arrays = RunArrays(
                 config=RunConfig.from_json(story["config"]),
                 classes=tuple(story["classes"]),
                 scores=stored["scores"],
@@ -93,6 +109,9 @@ def read_arrays_file(path: Path) -> RunArrays | None:
                 seconds=story["seconds"],
                 versions=story["versions"],
             )
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except _BROKEN:
         # A cache: what cannot be read is made again.
         return None
+    n, n_classes = len(arrays.labels), len(arrays.classes)
+    is_whole = arrays.scores.shape == (n, n_classes) and arrays.embeddings.shape[:1] == (n,)
+    return arrays if is_whole else None

@@ -13,15 +13,22 @@ from multiprocessing import active_children, get_context
 
 from deconfuse.errors import InputError, MissingExtraError
 
-__all__ = ["Crew", "OpenCrew", "dask_crew", "executor_crew", "local_crew"]
+__all__ = ["Crew", "OpenCrew", "dask_crew", "executor_crew", "executor_width", "local_crew"]
+
+#: Runs under way on an executor that does not say how many it can do at once.
+_PLENTY = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who does the work: an executor, and how many runs it can have under way."""
+    """Who does the work: an executor, and how many runs it can have under way.
+
+    ``is_replaced`` says whether opening the crew again gives another executor, once one broke.
+    """
 
     executor: Executor
     width: int
+    is_replaced: bool = True
 
 
 #: Opens a crew for as long as it is needed.
@@ -40,6 +47,8 @@ def local_crew(workers: int, threads: int | None = None) -> OpenCrew:
     """
     if workers < 1:
         raise InputError(f"`workers` must be at least 1, got {workers}.")
+    if threads is not None and threads < 1:
+        raise InputError(f"`threads` must be at least 1, got {threads}.")
     share = threads or max(1, (os.cpu_count() or 1) // workers)
 
     @contextmanager
@@ -75,9 +84,25 @@ def executor_crew(executor: Executor, width: int) -> OpenCrew:
 
     @contextmanager
     def open_crew() -> Iterator[Crew]:
-        yield Crew(executor, width)
+        yield Crew(executor, width, is_replaced=False)
 
     return open_crew
+
+
+def executor_width(executor: Executor) -> int:
+    """Return how many runs an executor should have under way at least.
+
+    The pools of the standard library and those made after them know their workers, and Dask's
+    client its threads. Of any other executor nothing is known, so it gets plenty.
+    """
+    workers = getattr(executor, "_max_workers", None)
+    if isinstance(workers, int):
+        return max(1, workers)
+    nthreads = getattr(getattr(executor, "_client", None), "nthreads", None)
+    threads = nthreads() if callable(nthreads) else None
+    known = sum(threads.values()) if isinstance(threads, dict) else 0
+    # A cluster may grow on the way.
+    return max(_PLENTY, known)
 
 
 def dask_crew(address: str) -> OpenCrew:

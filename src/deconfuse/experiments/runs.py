@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import platform
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 from deconfuse import __version__
-from deconfuse.errors import InputError
+from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.experiments.arrays import RunArrays, read_arrays, write_arrays
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.datasets import Dataset
-from deconfuse.experiments.tasks import TrainFunction, draw_task
+from deconfuse.experiments.tasks import Outcome, TrainFunction, draw_task
 
 __all__ = ["train_run", "versions"]
 
@@ -54,7 +55,7 @@ def train_run(
     config : RunConfig
         Which run.
     folder : Path or None
-        Where arrays are kept; None keeps none.
+        Where arrays are kept; None keeps none. Where they cannot be written, that is warned of.
 
     Returns
     -------
@@ -68,29 +69,70 @@ def train_run(
     outcome = train(task)
     seconds = time.perf_counter() - start
     n, n_classes = len(task.test_labels), task.n_classes
-    scores = np.asarray(outcome.scores, dtype=np.float32)
-    embeddings = np.asarray(outcome.embeddings, dtype=np.float32)
-    if scores.shape != (n, n_classes) or not np.isfinite(scores).all():
-        raise InputError(
-            f"The training function must return finite scores of shape ({n}, {n_classes}), "
-            f"got shape {scores.shape}."
-        )
-    if embeddings.ndim != 2 or len(embeddings) != n or not np.isfinite(embeddings).all():
-        raise InputError(
-            f"The training function must return finite embeddings of shape ({n}, n_features), "
-            f"got shape {embeddings.shape}."
-        )
+    seen = _described(outcome, n, n_classes)
     arrays = RunArrays(
         config=config,
         classes=task.classes,
-        scores=scores,
-        embeddings=embeddings,
+        scores=np.asarray(seen.scores),
+        embeddings=np.asarray(seen.embeddings),
         labels=task.test_labels,
         train_sizes=tuple(np.bincount(task.train_labels, minlength=n_classes).tolist()),
-        history=outcome.history,
+        history=seen.history,
         seconds=seconds,
         versions=versions(),
     )
     if folder is not None:
-        write_arrays(folder, arrays)
+        _keep(folder, arrays)
     return arrays
+
+
+def _keep(folder: Path, arrays: RunArrays) -> None:
+    """Write the arrays, and go on without them where that fails: the record needs far less room."""
+    try:
+        write_arrays(folder, arrays)
+    except (OSError, InputError) as error:
+        warnings.warn(
+            f"The arrays of {arrays.config.title} must be kept in {folder}, but could not be "
+            f"written ({error}). The run's record is made all the same; only measuring it again "
+            "will need training. Make room, or use --no-keep-arrays.",
+            DeconfuseWarning,
+            stacklevel=2,
+        )
+
+
+def _described(outcome: object, n: int, n_classes: int) -> Outcome:
+    """Return what a training function said of the test set, as checked arrays."""
+    if not isinstance(outcome, Outcome):
+        raise InputError(
+            f"The training function must return an Outcome, got {type(outcome).__name__}.",
+            hint="return Outcome(scores=..., embeddings=...).",
+        )
+    scores = np.asarray(outcome.scores, dtype=np.float32)
+    if scores.shape != (n, n_classes):
+        raise InputError(
+            f"The training function must return finite scores of shape ({n}, {n_classes}), "
+            f"got shape {scores.shape}."
+        )
+    embeddings = np.asarray(outcome.embeddings, dtype=np.float32)
+    if embeddings.ndim != 2 or len(embeddings) != n:
+        raise InputError(
+            f"The training function must return finite embeddings of shape ({n}, n_features), "
+            f"got shape {embeddings.shape}."
+        )
+    for what, values in (("scores", scores), ("embeddings", embeddings)):
+        places = np.argwhere(~np.isfinite(values))
+        if len(places):
+            sample, column = places[0].tolist()
+            raise InputError(
+                f"The training function must return finite {what} (in single precision), got "
+                f"{len(places)} that are not; the first is {values[sample, column]} of test "
+                f"sample {sample} in column {column}.",
+                hint="for logarithms of probabilities that may be zero, put a small number under "
+                "them: np.log(np.maximum(p, 1e-30)).",
+            )
+    history = tuple(float(value) for value in outcome.history)
+    if not np.isfinite(history).all():
+        raise InputError(
+            f"The history of a training function must be finite numbers, got {history}."
+        )
+    return Outcome(scores, embeddings, history)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
-from deconfuse.experiments.arrays import read_arrays_file
+from deconfuse.experiments.arrays import arrays_path, read_arrays_file
 from deconfuse.experiments.config import RunConfig, Sampling
 from deconfuse.experiments.crews import Crew, OpenCrew
 from deconfuse.experiments.datasets import load_dataset
@@ -166,7 +165,14 @@ def run_sweep(
                     missing.remove(config)
                     made += 1
                     on_done(config, record)
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
+            if not crew.is_replaced:
+                raise SweepError(
+                    f"The executor must live until all runs are done, but it broke ({error}); "
+                    f"{len(missing)} runs are left.",
+                    hint="workers that die are often short of memory: make a pool of fewer "
+                    "workers and start again; runs whose records are in a folder are kept.",
+                ) from error
             deaths = deaths + 1 if len(missing) == before else 1
             if deaths >= _PATIENCE:
                 raise SweepError(
@@ -178,9 +184,10 @@ def run_sweep(
 
 
 def measure_again(places: Places, cache: Path) -> int:
-    """Measure every run whose arrays are kept once more, and replace its record.
+    """Measure every run that has a record once more from its kept arrays, and replace the record.
 
-    For records made before a measure was changed or added; nothing is trained.
+    For records made before a measure was changed or added; nothing is trained. Runs in the cache
+    that have no record here belong to other studies, and are left alone.
 
     Returns
     -------
@@ -188,9 +195,10 @@ def measure_again(places: Places, cache: Path) -> int:
         How many records were written.
     """
     written = 0
-    for path in sorted(cache.glob("*/*.npz")):
-        arrays = read_arrays_file(path)
-        if arrays is not None:
+    for path in sorted(places.records.glob("*/*.json")):
+        kept = cache / path.parent.name / f"{path.stem}.npz"
+        arrays = read_arrays_file(kept)
+        if arrays is not None and arrays_path(cache, arrays.config) == kept:
             write_record(places.records, measure(arrays))
             written += 1
     return written
@@ -215,13 +223,8 @@ def _results(
                 config = flying.pop(future)
                 try:
                     text = future.result()
-                except (BrokenProcessPool, InputError):
+                except (BrokenExecutor, InputError):
                     raise
-                except OSError as error:
-                    raise SweepError(
-                        f"The run {config.title} could not write its arrays ({error}).",
-                        hint="make room, then start the sweep again; finished runs are kept.",
-                    ) from error
                 except Exception as error:
                     raise SweepError(
                         f"The run {config.title} failed: {type(error).__name__}: {error}",
