@@ -213,6 +213,39 @@ def test_texts_hold_counts_in_full_and_no_value_of_a_class_never_seen() -> None:
     assert "(1.5)" in seen
 
 
+@pytest.mark.parametrize("n_matrices", [1, 2])
+def test_findings_about_thousands_of_classes_look_names_up_once(
+    n_matrices: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k = 2_500
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, k, 4 * k)
+    pred = np.where(rng.random(4 * k) < 0.8, true, rng.integers(0, k, 4 * k))
+    cm = dc.ConfusionMatrix.from_predictions(true, pred, labels=range(k))
+    looked_up = []
+    index_of = dc.ConfusionMatrix.index_of
+    monkeypatch.setattr(
+        dc.ConfusionMatrix,
+        "index_of",
+        lambda self, labels: (looked_up.append(len(labels)), index_of(self, labels))[1],
+    )
+    diagnosis = dc.diagnose(cm)
+    most = max(len(found.classes) for found in diagnosis.findings)
+    assert most > k / 2
+    asked = len(looked_up)
+    payload = summarize({str(name): cm for name in range(n_matrices)}, title="many")
+    # A lookup costs as much as there are classes: one a finding beside those of the diagnosis.
+    assert len(looked_up) <= 2 * asked + len(diagnosis.findings)
+    # Rows of the page, each once: hundreds of classes share the bucket's.
+    n = len(payload.labels)
+    for found, shown in zip(diagnosis.findings, payload.findings, strict=True):
+        assert len(set(shown.classes)) == len(shown.classes) <= n
+        assert len(set(shown.cells)) == len(shown.cells)
+        kept = [name for name in map(str, found.classes) if name in payload.labels]
+        assert [payload.labels[row] for row in shown.classes if row < n - 1] == kept
+        assert (n - 1 in shown.classes) == (len(kept) < len(found.classes))
+
+
 def test_the_bundle_holds_every_module_once_and_imports_nothing() -> None:
     for entry in ("page", "widget"):
         script = bundle(entry)

@@ -82,6 +82,8 @@ def test_refusals(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
     empty = dc.ConfusionMatrix.from_counts([[0, 0], [0, 0]])
     with pytest.raises(dc.InputError, match=r"`path` must end in \.html.* got 'a\.pdf'"):
         dc.report(cm, tmp_path / "a.pdf")
+    with pytest.raises(dc.InputError, match=r"`path` must be the name of a file.*, got None"):
+        dc.report(cm, None)  # type: ignore[arg-type]
     with pytest.raises(dc.InputError, match="`path` must lie in a folder that exists"):
         dc.report(cm, tmp_path / "no" / "a.html")
     with pytest.raises(dc.InputError, match="mapping of names to two of them, got list"):
@@ -111,8 +113,13 @@ def test_refusals_of_samples(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
     with pytest.raises(dc.InputError, match="`max_image_bytes` must be a whole number"):
         dc.Samples([0], [0], max_image_bytes=1.5)  # type: ignore[arg-type]
     page = tmp_path / "a.html"
-    with pytest.raises(dc.InputError, match="'cow'"):
-        dc.report(cm, page, samples=dc.Samples(["cat"], ["cow"]))
+    for which, samples in (
+        ("y_pred", dc.Samples(["cat"], ["cow"])),
+        ("y_true", dc.Samples(["cow"], ["cat"])),
+    ):
+        words = f"Values of `samples.{which}` must be classes of the matrix, got 'cow'"
+        with pytest.raises(dc.InputError, match=words):
+            dc.report(cm, page, samples=samples)
     many = dc.Samples(["dog"] * 6, ["cat"] * 6)
     with pytest.raises(
         dc.InputError, match="have 6 of true 'dog' predicted 'cat', where the matrix counts 5"

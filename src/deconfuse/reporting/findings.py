@@ -155,18 +155,22 @@ def _quoted(label: Label) -> str:
 
 
 def _finding(found: Any, cm: ConfusionMatrix, place: NDArray[np.int64]) -> FindingPayload:
-    """Return a finding with its classes as rows of the page."""
+    """Return a finding with its classes as rows of the page.
 
-    def at(label: Label) -> int:
-        return int(place[cm.index_of([label])[0]])
-
+    Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
+    """
+    cells = [label for cell in found.cells for label in cell]
+    # One lookup for all: it costs as much as there are classes in the matrix.
+    rows = place[cm.index_of([*found.classes, *cells])].tolist() if found.classes or cells else []
+    n_classes = len(found.classes)
+    pairs = zip(rows[n_classes::2], rows[n_classes + 1 :: 2], strict=True)
     return FindingPayload(
         kind=found.kind,
         severity=float(found.severity),
         sentence=found.sentence,
         advice=found.advice,
-        cells=tuple((at(true), at(pred)) for true, pred in found.cells),
-        classes=tuple(at(label) for label in found.classes),
+        cells=tuple(dict.fromkeys(pairs)),
+        classes=tuple(dict.fromkeys(rows[:n_classes])),
     )
 
 

@@ -66,8 +66,8 @@ def report(
     Raises
     ------
     InputError
-        If the ending is unknown, the folder does not exist, there are more than two matrices, or
-        ``samples``, ``embeddings`` or ``paired`` do not belong to them.
+        If ``path`` is none or its ending unknown, the folder does not exist, there are more than
+        two matrices, or ``samples``, ``embeddings`` or ``paired`` do not belong to them.
 
     Notes
     -----
@@ -84,6 +84,11 @@ def report(
     ...     page.name, page.read_text(encoding="utf-8").startswith("<!doctype html>")
     ('pets.html', True)
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(
+            f"`path` must be the name of a file to write, got {path!r:.80}.",
+            hint='such as "report.html"; in a notebook, the matrix itself shows the same page.',
+        )
     target = Path(path)
     writer = _WRITERS.get(target.suffix.lower())
     if writer is None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse.counting import positions_of
 from deconfuse.errors import InputError
 from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
 from deconfuse.reporting.thumbnails import Thumbnails
@@ -95,7 +96,8 @@ def samples_payload(
     samples: Samples, cm: ConfusionMatrix, shown: Shown, closeness: NDArray[np.float64]
 ) -> SamplesPayload:
     """Return the rows behind each shown cell; ``closeness`` ranks cells for their pictures."""
-    true, pred = cm.index_of(samples.y_true), cm.index_of(samples.y_pred)
+    true = positions_of(samples.y_true, cm.labels, name="samples.y_true")
+    pred = positions_of(samples.y_pred, cm.labels, name="samples.y_pred")
     _check_inside(cm, true, pred)
     place = shown.place(cm.n_classes)
     keys = place[true] * shown.n + place[pred]
