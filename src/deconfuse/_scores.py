@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from deconfuse._checks import as_label, class_names, show
 from deconfuse._score_names import classes_by_name, plain, refuse_other_order
+from deconfuse._sources import from_torch
 from deconfuse.errors import InputError
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "check_informative",
     "kind_of_scores",
     "log_scores",
+    "looks_like_probabilities",
+    "refuse_probabilities",
 ]
 
 ScoreKind = Literal["auto", "logits", "probabilities"]
@@ -32,6 +35,10 @@ _LEAST_PROBABILITY = 1e-12
 # How far the rows of probabilities may be from one: float32 softmax of many classes, and rounding
 # to three digits in a file.
 _SUM_TOLERANCE = 5e-3
+# A row of logits may lie between 0 and 1 and sum to about one by accident, so many rows hardly.
+_FEW_ROWS = 10
+# Of few rows only those that a softmax made in single precision are told from logits.
+_EXACT_SUM = 1e-6
 
 
 def kind_of_scores(table: FloatArray, kind: ScoreKind) -> ScoreKind:
@@ -40,9 +47,7 @@ def kind_of_scores(table: FloatArray, kind: ScoreKind) -> ScoreKind:
         _check_probabilities(table, 'pass `kind="logits"` if these are logits or decision values.')
     if kind != "auto":
         return kind
-    sums = table.sum(axis=1)
-    is_distribution = _is_in_range(table) and bool((np.abs(sums - 1) <= _SUM_TOLERANCE).all())
-    return "probabilities" if is_distribution else "logits"
+    return "probabilities" if looks_like_probabilities(table) else "logits"
 
 
 def _check_probabilities(table: FloatArray, hint: str) -> None:
@@ -66,11 +71,38 @@ def log_scores(table: FloatArray, kind: ScoreKind) -> FloatArray:
     return logs
 
 
+def looks_like_probabilities(table: FloatArray) -> bool:
+    """Return whether scores lie between 0 and 1 and every row sums to one."""
+    off = np.abs(table.sum(axis=1) - 1)
+    return _is_in_range(table) and bool((off <= _SUM_TOLERANCE).all())
+
+
+def refuse_probabilities(table: FloatArray, *, is_told: bool) -> None:
+    """Refuse probabilities where `fit` was given logits, whose offsets are on another scale.
+
+    A few rows of logits may look so by accident. ``is_told`` says that the caller named them
+    logits: then only many rows are proof enough.
+    """
+    if not looks_like_probabilities(table):
+        return
+    hint = "give logits here too, or fit on probabilities."
+    if len(table) <= _FEW_ROWS:
+        is_exact = bool((np.abs(table.sum(axis=1) - 1) <= _EXACT_SUM).all())
+        if is_told or not is_exact or (table == np.rint(table)).all():
+            return
+        hint += ' If these are logits, fit with `kind="logits"`.'
+    raise InputError(
+        "`scores` must be logits as in `fit`, got probabilities: all lie between 0 and 1, and every"
+        " row sums to one.",
+        hint=hint,
+    )
+
+
 def as_scores(scores: ArrayLike) -> FloatArray:
     """Return scores as a finite table, one row a sample and one column a class."""
     if issparse(scores):
         raise InputError("`scores` must be a dense array, got a sparse one.", hint="`.toarray()`.")
-    raw = np.asarray(scores)
+    raw = np.asarray(from_torch(scores))
     if np.iscomplexobj(raw):
         raise InputError("`scores` must be real. Complex data not supported.")
     try:
@@ -114,7 +146,8 @@ def as_codes(
     if y is None:
         raise InputError("`y` must be given: requires y to be passed, but the target y is None.")
     # numpy would turn a list of mixed types into strings, quietly.
-    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    given = from_torch(y)
+    labels = np.asarray(given) if hasattr(given, "dtype") else np.asarray(given, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.utils.validation import column_or_1d
 
@@ -178,7 +211,7 @@ def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_samples)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(from_torch(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("`sample_weight` must be numbers, one a sample.") from error
     if weights.shape != (n_samples,):

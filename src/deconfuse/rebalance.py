@@ -28,6 +28,8 @@ from deconfuse._scores import (
     check_informative,
     kind_of_scores,
     log_scores,
+    looks_like_probabilities,
+    refuse_probabilities,
 )
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError
@@ -45,7 +47,9 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     kind : {"auto", "logits", "probabilities"}
         What the scores are. Probabilities are turned into logs. ``"auto"`` takes scores between 0
-        and 1 whose rows sum to one for probabilities, all others for logits.
+        and 1 whose rows sum to one for probabilities, all others for logits. What is predicted from
+        must be of the same kind: probabilities are refused after logits, and logits after
+        probabilities.
     classes : sequence, optional
         The class of each column. By default the names of the columns, where scores come as a
         frame whose columns are named by the classes; else the sorted classes of ``y``; where these
@@ -171,6 +175,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_informative(table, codes)
         self._remember_columns(table.shape[1], names)
         self.kind_ = kind_of_scores(table, self.kind)
+        self._is_told_logits = self.kind == "logits"
+        self._refuses_probabilities = self.kind_ == "logits" and not looks_like_probabilities(table)
         seen = np.bincount(codes, weights, minlength=table.shape[1]) > 0
         if not seen.all():
             absent = [self.classes_[index] for index in np.flatnonzero(~seen)]
@@ -226,6 +232,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"`scores` must have one column a class: X has {table.shape[1]} features, but"
                 f" Rebalancer is expecting {self.n_features_in_} features as input."
             )
+        if self._refuses_probabilities:
+            refuse_probabilities(table, is_told=self._is_told_logits)
         shifted: FloatArray = log_scores(table, self.kind_) + self.offsets_
         return shifted
 

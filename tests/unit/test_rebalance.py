@@ -472,6 +472,62 @@ def test_scores_of_another_kind_when_predicting(kind) -> None:
         assert "`fit` was given probabilities" in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["auto", "logits"])
+def test_probabilities_after_logits_are_refused(kind) -> None:
+    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
+    rebalancer = Rebalancer(kind=kind).fit(SCORES, LABELS)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        for scores in (shares, shares.astype(np.float32), shares.round(3)):
+            with pytest.raises(InputError, match="must be logits as in `fit`, got prob") as caught:
+                getattr(rebalancer, method)(scores)
+            assert caught.value.hint == "give logits here too, or fit on probabilities."
+    assert len(rebalancer.predict(np.log(shares))) == len(shares)
+
+
+def test_few_rows_are_refused_only_if_they_are_surely_probabilities() -> None:
+    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
+    rebalancer = Rebalancer().fit(SCORES, LABELS)
+    for scores in (shares[:1], shares[:10].astype(np.float32)):
+        with pytest.raises(InputError, match='If these are logits, fit with `kind="logits"`'):
+            rebalancer.predict(scores)
+    told = Rebalancer(kind="logits").fit(SCORES, LABELS)
+    assert len(told.predict(shares[:10])) == 10
+    with pytest.raises(InputError, match="got probabilities"):
+        told.predict(shares[:11])
+    # Logits by accident: a sum near one, and whole numbers.
+    for logits in ([[0.3, 0.3, 0.401]], [[1, 0, 0], [0, 0, 1]]):
+        expected = np.asarray(logits) + rebalancer.offsets_
+        assert rebalancer.predict(logits).tolist() == expected.argmax(axis=1).tolist()
+
+
+def test_scores_called_logits_that_sum_to_one_stay_logits() -> None:
+    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
+    rebalancer = Rebalancer(kind="logits").fit(shares, LABELS)
+    np.testing.assert_array_equal(
+        rebalancer.decision_function(shares), shares + rebalancer.offsets_
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_tensors_of_any_float_that_ask_for_gradients(dtype: str) -> None:
+    require("torch")
+    import torch
+
+    scores = torch.tensor(SCORES).to(getattr(torch, dtype)).requires_grad_()
+    plain = scores.detach().double().numpy()
+    weights = torch.ones(len(LABELS), dtype=getattr(torch, dtype), requires_grad=True)
+    labels = torch.tensor(np.asarray(LABELS))
+    rebalancer = Rebalancer().fit(scores, labels, sample_weight=weights)
+    expected = Rebalancer().fit(plain, LABELS)
+    np.testing.assert_array_equal(rebalancer.offsets_, expected.offsets_)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        np.testing.assert_array_equal(
+            getattr(rebalancer, method)(scores), getattr(expected, method)(plain)
+        )
+    floats = labels.to(getattr(torch, dtype)).requires_grad_()
+    assert Rebalancer().fit(scores, floats).offsets_.tolist() == expected.offsets_.tolist()
+
+
 def test_bad_scores_when_predicting() -> None:
     rebalancer = Rebalancer().fit(SCORES, LABELS)
     with pytest.raises(InputError, match="2 features, but Rebalancer is expecting 3"):
