@@ -120,6 +120,57 @@ def test_a_class_that_is_always_right_has_an_interval():
     assert (low[2], high[2]) == (0.0, pytest.approx(reach / (5 + reach)))
 
 
+def test_no_interval_where_all_points_agree():
+    estimate = dc.map_accuracy([[20, 0, 0], [0, 30, 1], [0, 2, 9]], [5, 3, 2])
+    for name in ("areas", "producers"):
+        low, high = estimate.interval(name)
+        assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, False, False]
+    assert estimate.interval("areas", scale="plain")[0][0] == estimate.areas[0] == 5
+    # One map class all right and one all wrong: what is right has no spread either.
+    mixed = dc.map_accuracy([[20, 10], [0, 0]], [5, 3])
+    assert mixed.overall == 5 / 8
+    assert np.isnan(mixed.interval("overall")).all()
+    assert not np.isnan(mixed.interval("users")).any()
+    right = dc.map_accuracy([[20, 0], [0, 30]], [5, 3])
+    assert [line.split()[-1] for line in str(right).splitlines()[2:]] == ["5.000", "3.000"]
+    assert repr(right) == "<MapAccuracy of 2 classes: overall 1.000, from 50 points>"
+
+
+def test_areas_as_a_frame_of_one_column(published):
+    require("pandas", "polars", "pyarrow")
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    expected = dc.map_accuracy(published, PIXELS).areas.tolist()
+    order = [2, 0, 3, 1]
+    shuffled = {"area": [PIXELS[k] for k in order]}
+    frames = [
+        pd.DataFrame(shuffled, index=[NAMES[k] for k in order]),
+        pd.DataFrame({"area": PIXELS}),
+        pl.DataFrame({"area": PIXELS}),
+        pa.table({"area": PIXELS}),
+    ]
+    for frame in frames:
+        assert dc.map_accuracy(published, frame).areas.tolist() == expected
+        assert dc.area_weighted(published, frame).total == pytest.approx(published.total)
+    two = pd.DataFrame({"area": PIXELS, "name": NAMES})
+    for wide in (two, pl.from_pandas(two), pa.Table.from_pandas(two)):
+        with pytest.raises(dc.InputError, match="got a table with the columns 'area', 'name'"):
+            dc.map_accuracy(published, wide)
+
+
+def test_areas_as_a_tensor(published):
+    require("torch")
+    import torch
+
+    expected = dc.map_accuracy(published, PIXELS).areas
+    areas = torch.tensor(PIXELS, dtype=torch.float32, requires_grad=True)
+    np.testing.assert_allclose(dc.map_accuracy(published, areas).areas, expected)
+    halves = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.bfloat16)
+    assert dc.map_accuracy(published, halves).total_area == 15
+
+
 def test_shows_itself_with_intervals(published):
     estimate = dc.map_accuracy(published, PIXELS)
     head, names, first, *_ = str(estimate).splitlines()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from deconfuse._checks import Label, as_label, show
+from deconfuse._sources import from_torch
 from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -67,9 +68,11 @@ class MapAccuracy:
     samples: FloatArray
 
     def __repr__(self) -> str:
+        # A standard error of 0 is no certainty; see `interval`.
+        reach = f" ± {1.96 * self.overall_error:.3f}" if self.overall_error > 0 else ""
         return (
-            f"<MapAccuracy of {len(self.labels):,} classes: overall {self.overall:.3f}"
-            f" ± {1.96 * self.overall_error:.3f}, from {self.samples.sum():,.0f} points>"
+            f"<MapAccuracy of {len(self.labels):,} classes: overall {self.overall:.3f}{reach},"
+            f" from {self.samples.sum():,.0f} points>"
         )
 
     def __str__(self) -> str:
@@ -117,8 +120,9 @@ class MapAccuracy:
         Returns
         -------
         low, high : ndarray
-            Where an estimate is exactly 0 or 1, its standard error is 0 and says nothing. User's
-            accuracy has Wilson's interval there; the other ``"logit"`` ends are NaN.
+            Where all points of each map class concerned were right, or all were of one other
+            class, a standard error is 0 and says nothing. User's accuracy has Wilson's interval
+            there; the other ``"logit"`` ends are NaN.
         """
         check_level(level)
         if estimate not in ("overall", "producers", "users", "areas"):
@@ -136,7 +140,7 @@ class MapAccuracy:
         with np.errstate(divide="ignore", invalid="ignore"):
             step = z * error / (value * (1 - value))
             low, high = special.expit(special.logit(value) + np.array([-1.0, 1.0])[:, None] * step)
-        low, high = low.reshape(value.shape), high.reshape(value.shape)
+        low, high = (np.where(error > 0, end.reshape(value.shape), np.nan) for end in (low, high))
         if estimate == "users":
             # All points of a map class right, or none: a plain share of so many points.
             reach = z**2 / (self.samples + z**2)
@@ -153,8 +157,8 @@ def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Counts of checked points: reference classes on rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
-        index, unless it only has the numbers that pandas gives by itself.
+        Mapped area of each class, in any unit. A series of pandas, or a frame of one column, is
+        taken by the names in its index, unless it only has the numbers that pandas gives by itself.
 
     Returns
     -------
@@ -197,8 +201,8 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
         Unweighted counts of points drawn at random within each map class: reference classes on
         rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
-        index, unless it only has the numbers that pandas gives by itself.
+        Mapped area of each class, in any unit. A series of pandas, or a frame of one column, is
+        taken by the names in its index, unless it only has the numbers that pandas gives by itself.
 
     Returns
     -------
@@ -320,7 +324,7 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
 
 
 def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
-    areas = _by_name(labels, areas)
+    areas = _by_name(labels, _column(from_torch(areas)))
     if isinstance(areas, Mapping):
         missing = [label for label in labels if label not in areas]
         unknown = [label for label in areas if label not in labels]
@@ -344,6 +348,22 @@ def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
             f" {len(labels)} classes."
         )
     return values
+
+
+def _column(areas: Any) -> Any:
+    """Return the one column of a frame; what is no frame is returned as it is."""
+    # Series have no such attribute, and mappings not one of this meaning.
+    if not hasattr(areas, "columns") or isinstance(areas, Mapping):
+        return areas
+    names = [str(name) for name in getattr(areas, "column_names", areas.columns)]
+    if len(names) != 1:
+        raise InputError(
+            f"`areas` must have one area per class, got a table with the columns {show(names)}.",
+            hint="give one column, with the classes as its index where the library has one.",
+        )
+    if hasattr(areas, "iloc"):
+        return areas.iloc[:, 0]
+    return [area for (area,) in np.asarray(areas)]
 
 
 def _by_name(labels: tuple[Label, ...], areas: Any) -> Any:
