@@ -143,7 +143,7 @@ def _check_epsilon(epsilon: float | None, method: Method, n_classes: int) -> flo
     if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
             f"`epsilon` must be a finite number of at least 0, got {show([epsilon])}.",
-            hint="use 0.0 to add nothing, or None for the default.",
+            hint="use 0 to add nothing, or leave it at its default.",
         )
     return float(epsilon)
 

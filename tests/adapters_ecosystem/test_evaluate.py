@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 
@@ -46,6 +47,30 @@ def test_batches_equal_one_call():
     assert result == compute(predictions=PREDICTIONS, references=REFERENCES, epsilon=0.5)
     with pytest.raises(dc.InputError, match="something to compute from"):
         module.compute()
+
+
+def test_one_sample_goes_by_the_names_of_the_library():
+    module = Deconfuse()
+    module.add(prediction=0, reference=1)
+    module.add(predictions=1, references=1)
+    module.add(prediction=0, references=0)
+    assert module.compute()["counts"] == [[1, 0], [1, 1]]
+    with pytest.raises(dc.InputError, match="`reference` must be given once, got none"):
+        module.add(prediction=0)
+    with pytest.raises(dc.InputError, match="`prediction` must be given once, got also `predicti"):
+        module.add(prediction=0, predictions=0, reference=1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_names_of_arguments_are_those_of_the_library():
+    require("evaluate")
+    import evaluate
+
+    for method in ("add", "add_batch", "compute"):
+        theirs = inspect.signature(getattr(evaluate.EvaluationModule, method)).parameters.values()
+        named = {p.name for p in theirs if p.kind is p.KEYWORD_ONLY}
+        assert len(named) == 2
+        assert named <= set(inspect.signature(getattr(Deconfuse, method)).parameters)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,7 @@ def test_combines_with_modules_of_the_library(tmp_path):
 
     both = evaluate.combine([Agreement(cache_dir=str(tmp_path)), Deconfuse()])
     both.add_batch(predictions=[0, 1, 1], references=[0, 1, 0])
-    both.add_batch(predictions=[0], references=[0])
+    both.add(prediction=0, reference=0)
     result = both.compute()
     assert result["agreement"] == 0.75
     assert result["counts"] == [[2, 1], [0, 1]]

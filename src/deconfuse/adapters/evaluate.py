@@ -110,9 +110,23 @@ class Deconfuse:
         self.epsilon = epsilon
         self._counted: ConfusionMatrix | None = None
 
-    def add(self, *, predictions: Any, references: Any) -> None:
-        """Count one sample; the argument names are those that ``evaluate`` uses for one too."""
-        self.add_batch(predictions=[predictions], references=[references])
+    def add(
+        self,
+        *,
+        prediction: Any = None,
+        reference: Any = None,
+        predictions: Any = None,
+        references: Any = None,
+    ) -> None:
+        """Count one sample.
+
+        ``evaluate`` names one sample ``prediction`` and ``reference``; its ``combine`` hands it on
+        as ``predictions`` and ``references``, which mean the same here.
+        """
+        self.add_batch(
+            predictions=[_one_of("prediction", prediction, predictions)],
+            references=[_one_of("reference", reference, references)],
+        )
 
     def add_batch(self, *, predictions: Any, references: Any) -> None:
         """Count a batch; counts are kept, not samples."""
@@ -144,6 +158,16 @@ class Deconfuse:
     def _feature_names(self) -> list[str]:
         # What `evaluate.combine` asks a module for, to know what to hand it.
         return ["predictions", "references"]
+
+
+def _one_of(name: str, one: Any, alias: Any) -> Any:
+    """Return what was given under either of two names."""
+    if (one is None) == (alias is None):
+        raise InputError(
+            f"`{name}` must be given once, got {'none' if one is None else f'also `{name}s`'}.",
+            hint="one sample is add(prediction=..., reference=...); many go to `add_batch`.",
+        )
+    return alias if one is None else one
 
 
 def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None) -> dict[str, Any]:

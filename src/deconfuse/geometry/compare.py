@@ -104,7 +104,8 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     Raises
     ------
     InputError
-        If this is no dict of such matrices or an empty one, or too few classes are both seen and predicted.
+        If this is no dict of such matrices or an empty one, or too few classes are both seen and
+        predicted.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def check_epsilon(epsilon: float | None, n_classes: int) -> float:
     if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
             f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
-            hint="use 0.0 to add nothing, or None for the default.",
+            hint="use 0 to add nothing, or leave it at its default.",
         )
     return float(epsilon)
 

@@ -303,8 +303,9 @@ def compare(
     added = check_epsilon(epsilon, one.n_classes)
     if added == 0:
         raise InputError(
-            "`epsilon` must be positive to compare cells on the logit scale, got 0.",
-            hint="leave it at its default.",
+            "`epsilon` must be positive to compare bi-normalized matrices cell by cell, got 0.",
+            hint="leave it at its default; with 0 a cell without samples would pass for surely"
+            " empty.",
         )
     generator = as_generator(_SEED if rng is None else rng)
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
