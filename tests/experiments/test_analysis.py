@@ -29,7 +29,13 @@ from deconfuse.experiments.causes import find_cases, geometry_section
 from deconfuse.experiments.claims import Claim, Evidence, Support, bi_is_best, paper_claims
 from deconfuse.experiments.config import ALPHAS, RunConfig
 from deconfuse.experiments.extensions import other_estimates, sections
-from deconfuse.experiments.records import WEIGHTINGS, Record, read_records, write_record
+from deconfuse.experiments.records import (
+    WEIGHTINGS,
+    Record,
+    read_records,
+    record_path,
+    write_record,
+)
 from deconfuse.experiments.reproduction import write_results
 from deconfuse.experiments.sweep import plan_runs
 
@@ -105,11 +111,53 @@ def test_interval_covers_the_mean_and_is_repeatable() -> None:
 def test_slope_is_least_squares_over_equal_steps() -> None:
     questions = {Question("d", a, "t", "m", "overlap"): {0: 0.0} for a in ALPHAS}
     scores = Scores(questions)
-    heights = {alpha: {0: 0.1 * k, 1: 1 - 0.3 * k, 7: 5.0} for k, alpha in enumerate(ALPHAS)}
-    del heights[0.1][7]  # a seed without every level is left out
+    heights = {
+        alpha: {0: 0.1 * k, 1: 1 - 0.3 * k, 7: 5.0, 8: 2.0 * k} for k, alpha in enumerate(ALPHAS)
+    }
+    # A missing level leaves a gap and does not make a step of two; too few leave the seed out.
+    del heights[3.0][0], heights[0.1][8]
+    for alpha in ALPHAS[1:4]:
+        del heights[alpha][7]
     found = slope(scores, "d", lambda alpha: heights[alpha])
     assert found is not None
-    np.testing.assert_allclose(found.values, [0.1, -0.3])
+    np.testing.assert_allclose(found.values, [0.1, -0.3, 2.0])
+    ends = Scores({Question("d", a, "t", "m", "overlap"): {0: 0.0} for a in (10.0, 0.1)})
+    found = slope(ends, "d", lambda alpha: {0: 0.0 if alpha == 10.0 else 1.0})
+    assert found is not None
+    np.testing.assert_allclose(found.values, [0.25])
+
+
+def test_levels_of_a_users_own_are_steps_in_their_order() -> None:
+    questions = {Question("d", a, "t", "m", "overlap"): {0: 1 / a} for a in (5.0, 2.0, 0.01)}
+    found = slope(Scores(questions), "d", lambda alpha: {0: {5.0: 0, 2.0: 1, 0.01: 2}[alpha]})
+    assert found is not None
+    np.testing.assert_allclose(found.values, [1.0])
+    (claim, *_) = [c for c in paper_claims(Scores(questions), str) if "widens" in c.title]
+    assert "α = 5, 2, 0.01" in claim.measured
+
+
+def test_a_number_that_is_not_defined_is_no_score(records: list[Record]) -> None:
+    """A balanced model without errors has no errors to overlap."""
+    first = [record for record in records if record.config.dataset == "mine"]
+    flawless = np.diag(first[0].matrix.sum(axis=1))
+    changed = [replace(first[0], matrix=flawless), *first[1:]]
+    question = Question("mine", 0.1, "balanced", "bi", "off-diagonal overlap")
+    before, after = (score_records(r).sample(question) for r in (first, changed))
+    assert before is not None
+    assert after is not None
+    assert (before.n, after.n) == (4, 3)
+    assert np.isfinite(after.mean)
+
+
+def test_a_claim_without_evidence_says_what_is_missing(records: list[Record]) -> None:
+    one_level = [r for r in records if r.config.alpha in (None, 1.0)]
+    verdicts = {c.title[:20]: c.verdict for c in paper_claims(score_records(one_level), str)}
+    assert verdicts["The gap between bi a"] == "not decided (no seed with several levels)"
+    assert not verdicts["Bi-normalization rec"].startswith("not decided")
+    uneven = [r for r in records if r.config.alpha is not None]
+    verdicts = {c.title[:20]: c.verdict for c in paper_claims(score_records(uneven), str)}
+    assert verdicts["Bi-normalization rec"] == "not decided (no runs of both models)"
+    assert paper_claims(Scores({}), str)[-1].verdict == "not decided (no imbalanced runs)"
 
 
 @pytest.mark.parametrize(
@@ -278,6 +326,14 @@ def test_experiment_2_alone_has_its_curves(records: list[Record], tmp_path: Path
             write_record(tmp_path / "records", record)
     names = {path.name for path in write_results(tmp_path, tmp_path / "records")}
     assert {"overlap.png", "overlap-other-targets.png"} <= names
+    # What was drawn of other records is not shown as if it were of these.
+    write_record(tmp_path / "records", records[0])
+    write_results(tmp_path, tmp_path / "records")
+    assert (tmp_path / "figures" / "kl.png").exists()
+    record_path(tmp_path / "records", records[0].config).unlink()
+    write_results(tmp_path, tmp_path / "records")
+    assert not (tmp_path / "figures" / "kl.png").exists()
+    assert "kl.png" not in (tmp_path / "REPRODUCTION.md").read_text()
     assert not names & {"kl.png", "off-diagonal.png", "other-methods.png"}
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "Question",
     "Sample",
     "Scores",
+    "levels_of",
     "normalizations",
     "off_diagonal_overlap",
     "score_records",
@@ -183,7 +184,8 @@ def score_records(
     Notes
     -----
     Experiment 2 has the Overlap only, as in the paper. In the divergence the target is
-    ``all(M1 + epsilon)``, so that no cell makes it infinite.
+    ``all(M1 + epsilon)``, so that no cell makes it infinite. A number that is not defined, as the
+    Overlap of errors where there are none, is no score: such a seed is missing from the answer.
 
     Examples
     --------
@@ -207,18 +209,17 @@ def score_records(
             estimates |= extra(record)
         targets = {f"gcm {name}": gcm for name, gcm in record.gcms.items()}
         model_1 = balanced.get(config.balanced.key)
-        for target, method, metric, score in _compare(targets, estimates, ("overlap",)):
-            question = Question(config.dataset, config.alpha, target, method, metric)
-            values.setdefault(question, {})[config.seed] = score
-        if model_1 is None:
-            continue
-        truth = {
-            "balanced": model_1.matrix.astype(np.float64),
-            "bi(balanced)": normalizations(model_1.matrix, amount)["bi"],
-        }
-        for target, method, metric, score in _compare(truth, estimates, tuple(METRICS), amount):
-            question = Question(config.dataset, config.alpha, target, method, metric)
-            values.setdefault(question, {})[config.seed] = score
+        answers = list(_compare(targets, estimates, ("overlap",)))
+        if model_1 is not None:
+            truth = {
+                "balanced": model_1.matrix.astype(np.float64),
+                "bi(balanced)": normalizations(model_1.matrix, amount)["bi"],
+            }
+            answers += _compare(truth, estimates, tuple(METRICS), amount)
+        for target, method, metric, score in answers:
+            if not np.isnan(score):
+                question = Question(config.dataset, config.alpha, target, method, metric)
+                values.setdefault(question, {})[config.seed] = score
     return Scores(values)
 
 
@@ -269,18 +270,28 @@ def slope(
     """Return how much a number grows per step of heterogeneity, one slope a seed.
 
     ``value`` gives, for a level, the number of each seed. Levels count as equally spaced, from
-    very low to extreme; only seeds with every level are used.
+    very low to extreme: the paper's five, of which some may be missing, or else those there are. A
+    seed needs two levels at least, and half of those of the dataset.
     """
     alphas = scores.alphas(dataset)
-    if len(alphas) < 2:
-        return None
-    levels = [value(alpha) for alpha in alphas]
-    seeds = sorted(set.intersection(*(set(level) for level in levels)))
-    if not seeds:
-        return None
-    heights = np.array([[level[seed] for seed in seeds] for level in levels])
-    steps = np.arange(len(alphas)) - (len(alphas) - 1) / 2
-    return Sample(steps @ heights / (steps @ steps))
+    places = {alpha: place for place, alpha in enumerate(levels_of(scores))}
+    by_seed: dict[int, dict[int, float]] = {}
+    for alpha in alphas:
+        for seed, height in value(alpha).items():
+            by_seed.setdefault(seed, {})[places[alpha]] = height
+    enough = max(2, (len(alphas) + 1) // 2)
+    slopes = [
+        np.polynomial.Polynomial.fit(list(line), list(line.values()), 1, domain=[]).coef[1]
+        for _, line in sorted(by_seed.items())
+        if len(line) >= enough
+    ]
+    return Sample(np.array(slopes)) if slopes else None
+
+
+def levels_of(scores: Scores) -> list[float]:
+    """Return the steps of heterogeneity that slopes count: the paper's, or those of the study."""
+    there = {question.alpha for question in scores.questions()}
+    return sorted(there if there - set(ALPHAS) else ALPHAS, reverse=True)
 
 
 def to_csv(scores: Scores) -> str:

@@ -96,17 +96,20 @@ def section(records: Sequence[Record]) -> str:
         "who is",
         "seeds with most",
         "ceiling there / elsewhere (%)",
-        "correlation of lead and ceiling",
+        "correlation of lead and ceiling, over seeds",
         "classes that cost most (points)",
     ]
     return "\n\n".join(
         [
             "## Where bi is not best, and why",
-            "M1 comes from balanced sets, but model 1 may still over-predict some classes. The "
-            "paper's networks do: they stop as soon as they reach 60 % balanced accuracy, often "
-            "after one epoch. M1 is then not doubly balanced itself, and bi-normalization, which "
-            "removes exactly that, cannot reach it. The *ceiling* is the Overlap of M1 with "
-            "bi(M1): what bi would reach with nothing left of M2's imbalance.",
+            "One cause to look for: M1 comes from balanced sets, but model 1 may still "
+            "over-predict some classes. The paper's networks do: they stop as soon as they reach "
+            "60 % balanced accuracy, often after one epoch. M1 is then not doubly balanced itself, and "
+            "bi-normalization, which removes exactly that, cannot reach it. The *ceiling* is the "
+            "Overlap of M1 with bi(M1): what bi would reach with nothing left of M2's imbalance. "
+            "Were this the cause, bi would lose on the seeds of a low ceiling, and the correlation "
+            "of a seed's mean lead with its ceiling would be positive. Where its interval holds "
+            "zero, it is not shown to be. Intervals are over seeds, which share one M1.",
             markdown_table(head, rows),
             "The cost of a class is how much farther from M1 bi is than the best other "
             "normalization, summed over its row and column and averaged over the runs where bi is "
@@ -140,8 +143,9 @@ def heterogeneity_section(records: Sequence[Record]) -> str:
             "Three numbers of the training sets, means over seeds: how many classes count (the "
             "exponential of the entropy of the class shares); the largest class over the smallest; "
             "how many classes are near the floor, below a quarter of the largest. A fifth of each "
-            "class is always kept, so no ratio passes 5 by much: from α = 1 down, levels differ in "
-            "how many classes sit at the floor together rather than in how far apart they are.",
+            "class is always kept. So where classes are of equal size to begin with, no ratio "
+            "passes 5 by much, and from α = 1 down levels differ in how many classes sit at the "
+            "floor together rather than in how far apart they are.",
             markdown_table(head, rows),
         ]
     )
@@ -214,6 +218,7 @@ def _geometry_cells(runs: Sequence[Record], grids: Sequence[GridOverlaps]) -> li
 
 
 _BI = WEIGHTINGS.index("bi")
+_FEWEST_FOR_CORRELATION = 5
 
 
 def _grid_overlaps(record: Record, n_components: int) -> GridOverlaps:
@@ -237,15 +242,23 @@ def _counts(counter: Counter[str], most: int | None = None) -> str:
 def _ceiling(cases: Sequence[Case]) -> str:
     if not cases:
         return "–"
-    return mean_and_interval(Sample(np.array([case.ceiling for case in cases])))
+    seeds = np.array([case.record.config.seed for case in cases])
+    return mean_and_interval(_by_seed(np.array([case.ceiling for case in cases]), seeds))
 
 
 def _correlation(cases: Sequence[Case]) -> str:
-    leads = np.array([case.lead for case in cases])
-    ceilings = np.array([case.ceiling for case in cases])
-    if len(cases) < 3 or not (np.ptp(leads) and np.ptp(ceilings)):
+    """Return the correlation over seeds, with its bootstrap interval where there are enough."""
+    seeds = np.array([case.record.config.seed for case in cases])
+    columns = [[case.lead for case in cases], [case.ceiling for case in cases]]
+    pairs = np.array([_by_seed(np.array(column), seeds).values for column in columns])
+    if pairs.shape[1] < _FEWEST_FOR_CORRELATION or not np.ptp(pairs, axis=1).all():
         return "–"
-    return f"{np.corrcoef(leads, ceilings)[0, 1]:+.2f}"
+    rng = np.random.default_rng(20_240_601)
+    picks = rng.integers(pairs.shape[1], size=(2_000, pairs.shape[1]))
+    # A resample of one seed alone has no correlation.
+    drawn = [np.corrcoef(pairs[:, pick])[0, 1] for pick in picks if np.ptp(pairs[:, pick], 1).all()]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return f"{np.corrcoef(pairs)[0, 1]:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _classes(cases: Sequence[Case]) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, slope
+from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, levels_of, slope
 
 __all__ = ["LEAST_SEEDS", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
 
@@ -53,7 +53,7 @@ class Claim:
     """One claim of the paper: what it says, what is measured for it, and what came out.
 
     ``experiment`` is the paper's number of the experiment that it rests on; ``scale`` turns the
-    numbers into the unit that tables show.
+    numbers into the unit that tables show; ``needs`` says what there must be for any evidence.
     """
 
     title: str
@@ -61,6 +61,7 @@ class Claim:
     evidence: tuple[Evidence, ...]
     experiment: int = 1
     scale: float = 100.0
+    needs: str = "runs of both models"
 
     @property
     def rows(self) -> list[str]:
@@ -84,6 +85,8 @@ class Claim:
         A claim that holds in less than half of its cells does not hold.
         """
         decided = [item for item in self.evidence if item.support is not Support.FEW]
+        if not self.evidence:
+            return f"not decided (no {self.needs})"
         if not decided:
             return "not decided (fewer than three seeds)"
         yes = [item for item in decided if item.support is Support.YES]
@@ -195,9 +198,9 @@ def _gap_widens(scores: Scores, title: Callable[[str], str]) -> Claim:
                 evidence.append(Evidence(title(dataset), f"bi over {other}", sample, 1))
     return Claim(
         "The gap between bi and the other normalizations widens with heterogeneity.",
-        "growth of the gap in Overlap (points) for each step from α = 10 to 0.1; one line fitted "
-        "a seed",
+        f"growth of the gap in Overlap (points) {_a_step(scores)}",
         tuple(evidence),
+        needs="seed with several levels",
     )
 
 
@@ -215,8 +218,9 @@ def _recovery_diminishes(scores: Scores, title: Callable[[str], str]) -> Claim:
                 evidence.append(Evidence(title(dataset), method, sample, -1))
     return Claim(
         "Recovery of the balanced matrix diminishes with heterogeneity, whatever the method.",
-        "growth of the Overlap (points) for each step from α = 10 to 0.1; one line fitted a seed",
+        f"growth of the Overlap (points) {_a_step(scores)}",
         tuple(evidence),
+        needs="seed with several levels",
     )
 
 
@@ -235,6 +239,7 @@ def _own_is_closest(scores: Scores, title: Callable[[str], str]) -> Claim:
         "(named); paired by seed",
         tuple(evidence),
         experiment=2,
+        needs="imbalanced runs",
     )
 
 
@@ -250,9 +255,10 @@ def _own_grows(scores: Scores, title: Callable[[str], str]) -> Claim:
                 evidence.append(Evidence(title(dataset), f"GCM {own}", sample, 1))
     return Claim(
         "The Overlap of a GCM (row, col, all) with its own normalization grows with heterogeneity.",
-        "growth of the Overlap (points) for each step from α = 10 to 0.1; one line fitted a seed",
+        f"growth of the Overlap (points) {_a_step(scores)}",
         tuple(evidence),
         experiment=2,
+        needs="seed with several levels",
     )
 
 
@@ -272,7 +278,13 @@ def _bi_is_weaker(scores: Scores, title: Callable[[str], str]) -> Claim:
         "paired by seed",
         tuple(evidence),
         experiment=2,
+        needs="imbalanced runs",
     )
+
+
+def _a_step(scores: Scores) -> str:
+    levels = ", ".join(f"{alpha:g}" for alpha in levels_of(scores))
+    return f"for each step of heterogeneity (α = {levels}); one line fitted a seed"
 
 
 def _exp1(dataset: str, alpha: float, method: str) -> Question:

@@ -68,7 +68,8 @@ def _stricter_targets(scores: Scores) -> str:
     parts = [
         "### Errors alone, and a balanced matrix without bias",
         "When a classifier is accurate, most of the Overlap is the diagonal. Here the diagonal is "
-        "taken out, and M1 is also compared after its own prediction bias is taken out.",
+        "taken out, and M1 is also compared after its own prediction bias is taken out. A run "
+        "without errors has nothing left then, and is left out.",
     ]
     for what, sentence in questions:
         claim = bi_is_best(scores, dataset_title, what, sentence)
@@ -94,8 +95,8 @@ def _epsilon(records: Sequence[Record]) -> str:
     return "\n\n".join(
         [
             "### Epsilon varied",
-            "Agreement of bi(M2) with M1 when ε is added to every cell of M2; the default here is "
-            "0.1, one over the number of classes.",
+            "Agreement of bi(M2) with M1 when ε is added to every cell of M2; by default it is one "
+            "over the number of classes, 0.1 for ten.",
             markdown_table(head, rows),
         ]
     )

@@ -29,6 +29,9 @@ __all__ = ["describe_runs", "write_results"]
 #: The run that is shown as an instance, the paper's choice.
 _SHOWN = RunConfig("fashion-mnist", 0, 0.3)
 
+# Records do not hold embeddings.
+_NEEDS_ARRAYS = "clusters.png"
+
 _CAPTIONS = {
     "effects.png": "The paper's Figure 1: what each cause does to a confusion matrix.",
     "clusters.png": "The paper's Figure 2, of real embeddings: clusters of three classes of "
@@ -77,7 +80,7 @@ def write_results(
     scores = score_records(records, extra=extensions.other_estimates)
     figures = _draw_all(scores, records)
     if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
-        figures["clusters.png"] = draw_clusters(arrays)
+        figures[_NEEDS_ARRAYS] = draw_clusters(arrays)
     claims = paper_claims(scores, dataset_title)
     rest = [
         causes.section(records),
@@ -85,6 +88,9 @@ def write_results(
         causes.geometry_section(records),
         *extensions.sections(records, scores),
     ]
+    for name in _CAPTIONS.keys() - figures.keys() - {_NEEDS_ARRAYS}:
+        # What these records do not show must not be there as if they did.
+        (folder / "figures" / name).unlink(missing_ok=True)
     shown = [name for name in _CAPTIONS if name in figures or (folder / "figures" / name).exists()]
     text = _write_text(records, claims, shown, rest)
     written = []
@@ -156,9 +162,9 @@ def _write_text(
         "## Verdicts",
         summary,
         "A claim *holds* when the 95 % bootstrap interval over seeds is on its side of zero in "
-        "every cell of its table, *in part* when it is in half of them or more, and otherwise "
-        f"*does not hold*. Marks: {marks}. With few seeds (n below about ten) an interval is "
-        "itself uncertain.",
+        f"every cell of its table with {LEAST_SEEDS} seeds or more, *in part* when it is in half "
+        f"of these or more, and otherwise *does not hold*. Marks: {marks}. With few seeds (n below "
+        "about ten) an interval is itself uncertain.",
     ]
     for number, claim in enumerate(claims, 1):
         parts += [f"### {number}. {claim.title}", claim_table(claim)]
@@ -180,7 +186,7 @@ def _basis(claim: Claim) -> str:
     # A study of other datasets owes the paper's nothing.
     if missing and len(missing) < len(titles):
         parts.append(f"not run: {', '.join(missing)}")
-    return "; ".join(parts)
+    return "; ".join(parts) or "–"
 
 
 def describe_runs(records: Sequence[Record]) -> str:
