@@ -82,6 +82,14 @@ def test_standard_errors_of_the_difference() -> None:
     np.testing.assert_allclose(c.standard_errors, expected, rtol=1e-6)
 
 
+def test_order_does_not_matter_to_cells_however_surely_they_differ() -> None:
+    a, b = [[900, 100], [100, 900]], [[550, 450], [450, 550]]
+    there, back = compare(a, b).raw_p_values, compare(b, a).raw_p_values
+    np.testing.assert_allclose(there, back, rtol=1e-9)
+    assert (there > 0).all()
+    assert (there < 1e-100).all()
+
+
 def test_rate_test_is_the_binomial_one() -> None:
     samples, exposures = [np.array([7.0]), np.array([20.0])], [np.array([2.0]), np.array([3.0])]
     exact = binomtest(7, 27, 0.4, alternative="less").pvalue

@@ -57,12 +57,15 @@ def rate_test(samples: list[FloatArray], exposures: list[FloatArray]) -> FloatAr
 
     Given the sum of two Poisson numbers, the first is binomial with the share of its exposure.
     """
-    total = samples[0] + samples[1]
-    share = exposures[0] / (exposures[0] + exposures[1])
-    at_least = betainc(samples[0], total - samples[0] + 1, share)
-    more = betainc(samples[0] + 1, total - samples[0], share)
-    above = (at_least + more) / 2
-    return np.asarray(np.minimum(1.0, 2 * np.minimum(above, 1 - above)))
+    # Each tail by itself: as one minus the other, a small one would be lost.
+    more = _more(samples[0], samples[1], exposures[0] / (exposures[0] + exposures[1]))
+    fewer = _more(samples[1], samples[0], exposures[1] / (exposures[0] + exposures[1]))
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(more, fewer)))
+
+
+def _more(mine: FloatArray, other: FloatArray, share: FloatArray) -> FloatArray:
+    """Return how likely it is to have more than mine of both, or as many, counted half."""
+    return np.asarray((betainc(mine, other + 1, share) + betainc(mine + 1, other, share)) / 2)
 
 
 def _rest(matrix: FloatArray) -> FloatArray:
