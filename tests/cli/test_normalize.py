@@ -66,6 +66,51 @@ def test_undefined_cells_are_null_in_json_and_said(run, tmp_path):
     assert "nan" in run("normalize", "m.csv", "-m", "row", "-f", "csv").out
 
 
+ROWS, COLUMNS = (
+    "note: Cells of an empty row rest on epsilon alone: 'c' never occurs as a true label.",
+    "note: Cells of an empty column rest on epsilon alone: 'b', 'c' never occur as a prediction.",
+)
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "json"])
+def test_a_class_never_seen_is_said_and_has_no_numbers_to_read(run, format, tmp_path):
+    (tmp_path / "p.csv").write_text("label,prediction\na,a\na,a\nb,a\n")
+    ran = run("normalize", "p.csv", "--labels", "a,b,c", "-f", format)
+    assert ran.code == 0
+    assert ROWS in ran.err
+    assert COLUMNS in ran.err
+    bi = dc.ConfusionMatrix.from_counts([[2, 0, 0], [1, 0, 0], [0, 0, 0]]).normalize("bi")
+    if format == "json":
+        np.testing.assert_array_equal(json.loads(ran.out)["matrix"], bi.matrix)
+        return
+    if format == "csv":
+        values = [row[1:] for row in csv.reader(io.StringIO(ran.out))][1:]
+        np.testing.assert_array_equal(np.array(values, float), bi.matrix)
+        return
+    marks = {"text": [], "markdown": ["|"] * 5, "latex": ["&"] * 3 + ["\\\\"]}[format]
+    rows = {
+        line.replace("*", "").replace("|", "").split()[0]: line
+        for line in ran.out.splitlines()
+        if line.replace("*", "").replace("|", "").split()[:1] in (["a"], ["b"], ["c"])
+    }
+    assert sorted(rows) == ["a", "b", "c"]
+    words = [word for word in rows["c"].replace("**", "").split() if word not in set(marks)]
+    assert words == ["c", "–", "–", "–"]
+    assert "–" not in rows["a"] + rows["b"]
+    assert ("–: never seen." in ran.out) == (format != "text")
+
+
+def test_zeros_of_a_class_never_seen_are_shares_of_all(run, tmp_path):
+    (tmp_path / "p.csv").write_text("label,prediction\na,a\na,b\nb,b\nb,a\n")
+    ran = run("normalize", "p.csv", "--labels", "a,b,c", "-m", "all", "-f", "markdown")
+    assert "| **c** | 0.000 | 0.000 | 0.000 |" in ran.out
+    assert "note:" not in ran.err
+    assert "note:" not in run("normalize", "p.csv").err
+    ran = run("normalize", "p.csv", "--labels", "a,b,c", "-m", "row", "--epsilon", "0.5")
+    assert "rest on epsilon alone: 'c' never occurs as a true label" in ran.err
+    assert ran.out.splitlines()[-1].split() == ["c", "–", "–", "–"]
+
+
 def test_markdown_and_latex_escape_names(run, hostile):
     markdown = run("normalize", hostile, "-f", "markdown").out
     assert r"**a\|b**" in markdown
@@ -177,6 +222,8 @@ def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
         assert ran.code == code, args
         assert message in ran.err, args
         assert "Traceback" not in ran.err
+        # What Python calls None, nobody can type.
+        assert "None" not in ran.err, args
         assert len([line for line in ran.err.splitlines() if "samples of" not in line]) <= 2
         assert ran.out == ""
     assert predictions.read_bytes() == before

@@ -326,7 +326,7 @@ COUNTS = ConfusionMatrix.from_counts([[5, 1], [1, 5]], labels=["a", "b"])
             {},
             "same classes, got 'b'",
         ),
-        (COUNTS, {"epsilon": 0.0}, "`epsilon` must be positive"),
+        (COUNTS, {"epsilon": 0.0}, "`epsilon` must be positive to compare .* cell by cell, got 0"),
         (COUNTS, {"level": 2}, "`level` must be above 0"),
         (COUNTS, {"rng": "x"}, "`rng` must be a numpy.random.Generator or a seed"),
         (COUNTS, {"rng": -1}, "`rng` must be a numpy.random.Generator or a seed"),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from deconfuse._text import printable, shorten
 from deconfuse.reporting.drawing import number_texts
-from deconfuse.reporting.tables import SUMS
+from deconfuse.reporting.tables import SUMS, values_to_read
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -39,8 +39,8 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
         cm, counts = shown, True
         title = "counts"
     if cm.n_classes <= _MOST_CLASSES:
-        values = np.asarray(shown.matrix if isinstance(shown, Normalized) else shown.counts)
-        table = _table(values, np.asarray(cm.counts), cm.labels, counts)
+        values = values_to_read(shown) if isinstance(shown, Normalized) else shown.counts
+        table = _table(np.asarray(values), np.asarray(cm.counts), cm.labels, counts)
         if console.measure(table).maximum <= console.width:
             console.print(Text(f"{title}; true on rows, predicted on columns", style="bold"))
             console.print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -21,7 +22,7 @@ from deconfuse.cli.options import (
     ScoresOption,
     WeightOption,
 )
-from deconfuse.errors import InputError
+from deconfuse.errors import DeconfuseWarning, InputError
 
 if TYPE_CHECKING:
     from deconfuse.normalization import Normalized
@@ -84,6 +85,9 @@ def normalize(
 ) -> None:
     """Normalize a confusion matrix: by row, column, all, or both at once (bi).
 
+    A class that never occurs has dashes in tables for reading (text, Markdown, LaTeX). CSV and JSON
+    hold all numbers, also those that rest on epsilon alone; a note says which classes these are.
+
     [bold]Examples[/bold]
 
       deconfuse normalize predictions.csv
@@ -99,11 +103,32 @@ def normalize(
     cm = read_matrix(file, Columns(label, prediction, weight, scores, labels))
     with console.working("Normalizing"):
         normalized = cm.normalize(method.value, epsilon=epsilon)
+    _note_unseen(normalized)
     if chosen is not None:
         _write_table(normalized, chosen, output)
         return
     assert output is not None
     _write_picture(normalized, output)
+
+
+def _note_unseen(n: Normalized) -> None:
+    """Say which rows and columns no sample is behind; where epsilon is 0, they are NaN or zero."""
+    from deconfuse._checks import show
+
+    sides = (
+        (n.source.label_counts, "a true label", "row"),
+        (n.source.prediction_counts, "a prediction", "column"),
+    )
+    for sums, what, side in sides:
+        empty = [label for label, total in zip(n.labels, sums, strict=True) if total == 0]
+        if empty and n.epsilon > 0:
+            verb = "occurs" if len(empty) == 1 else "occur"
+            warnings.warn(
+                f"Cells of an empty {side} rest on epsilon alone: {show(empty)} never {verb} as"
+                f" {what}.",
+                DeconfuseWarning,
+                stacklevel=2,
+            )
 
 
 def _format(format: Format | None, json: bool, output: Path | None) -> Format | None:

@@ -24,7 +24,7 @@ from deconfuse._text import escape_latex, escape_markdown
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 
-__all__ = ["SUMS", "TABLE_FORMATS", "TableFormat", "write_table"]
+__all__ = ["SUMS", "TABLE_FORMATS", "TableFormat", "never_seen", "values_to_read", "write_table"]
 
 TableFormat: TypeAlias = Literal["csv", "json", "markdown", "latex"]
 TABLE_FORMATS: dict[str, TableFormat] = {
@@ -53,7 +53,8 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     format : {"csv", "json", "markdown", "latex"}
         CSV has the class names in its first row and column, what it is in the corner, and all
         digits; JSON the matrix, its diagonals, counts and status; Markdown and LaTeX are tables of
-        three decimals, for at most 200 classes.
+        three decimals, for at most 200 classes. These two have dashes in the row of a class never
+        seen, where CSV and JSON hold what epsilon makes of it, as ``n.matrix`` does.
 
     Returns
     -------
@@ -70,6 +71,18 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     "dog",0.0,1.0
     """
     return _WRITERS[format](n)
+
+
+def never_seen(n: Normalized) -> npt.NDArray[np.bool_]:
+    """Return which rows hold epsilon alone, because the class has no true sample."""
+    return (np.asarray(n.source.label_counts) == 0) & (n.epsilon > 0)
+
+
+def values_to_read(n: Normalized) -> npt.NDArray[np.float64]:
+    """Return the matrix with NaN where a number would pass for a result; see `never_seen`."""
+    values = np.array(_dense(n.matrix), dtype=np.float64)
+    values[never_seen(n)] = np.nan
+    return values
 
 
 def _csv(n: Normalized) -> str:
@@ -114,7 +127,7 @@ def _markdown(n: Normalized) -> str:
     _refuse_to_print(n, "Markdown")
     names = [escape_markdown(str(label)) for label in n.labels]
     lines = [f"| true \\\\ predicted | {' | '.join(names)} |", "|:---|" + "---:|" * len(names)]
-    for name, row in zip(names, _rows(n), strict=True):
+    for name, row in zip(names, values_to_read(n), strict=True):
         lines.append(f"| **{name}** | {' | '.join(_short(value) for value in row)} |")
     return "\n".join([*lines, "", f"{_caption(n)}", ""])
 
@@ -124,7 +137,7 @@ def _latex(n: Normalized) -> str:
     names = [escape_latex(str(label)) for label in n.labels]
     body = [
         f"{name} & {' & '.join(_short(value) for value in row)} \\\\"
-        for name, row in zip(names, _rows(n), strict=True)
+        for name, row in zip(names, values_to_read(n), strict=True)
     ]
     return "\n".join(
         [
@@ -152,6 +165,7 @@ def _caption(n: Normalized) -> str:
     return (
         f"{n.method}-normalized ({SUMS[n.method]}{added}) from {samples};"
         " true classes on rows, predicted classes on columns."
+        f"{' –: never seen.' if never_seen(n).any() else ''}"
     )
 
 
