@@ -38,6 +38,11 @@ def test_equal_levels_have_equal_keys() -> None:
     assert RunConfig("mnist", 0, 1).key == RunConfig("mnist", 0, 1.0).key
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    config = RunConfig("mnist", np.int64(3), np.float32(0.5))  # type: ignore[arg-type]
+    assert config.key == RunConfig("mnist", 3, 0.5).key
+
+
 def test_levels_of_a_seed_share_the_balanced_run() -> None:
     runs = [RunConfig("mnist", 4, alpha, s) for alpha in (10, 0.1) for s in ("relative", "budget")]
     assert len({run.balanced for run in runs}) == 1
@@ -66,7 +71,12 @@ def test_streams_differ_by_purpose_seed_and_level_but_not_by_reading() -> None:
         ({"alpha": np.nan}, "`alpha` must be positive and finite, got nan"),
         ({"seed": -1}, "`seed` must be a whole number from 0, got -1"),
         ({"seed": True}, "`seed` must be a whole number from 0, got True"),
+        ({"seed": np.float64(1.0)}, "`seed` must be a whole number from 0, got"),
+        ({"alpha": "1"}, "`alpha` must be positive and finite, got '1'"),
         ({"dataset": ""}, "must have a name, got an empty one"),
+        ({"dataset": "my/digits"}, "`dataset` must be a plain name of at most 100 bytes"),
+        ({"dataset": ".."}, r"must be a plain name .*, got '\.\.'"),
+        ({"dataset": "x" * 101}, "must be a plain name of at most 100 bytes"),
         ({"sampling": "even"}, "`sampling` must be one of balanced, relative, budget, got 'even'"),
         ({"alpha": None}, "`alpha` must be None exactly for the sampling"),
         ({"sampling": "balanced"}, "`alpha` must be None exactly for the sampling"),

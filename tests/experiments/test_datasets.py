@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slices
+from scipy.sparse import csr_array
+from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments import Dataset, formats, load_dataset
@@ -187,3 +189,50 @@ def test_bad_dataset(labels: np.ndarray, message: str) -> None:
     inputs, good = np.zeros((4, 2)), np.array([0, 1, 0, 1])
     with pytest.raises(InputError, match=message):
         Dataset("mine", inputs, labels, inputs, good, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "my/digits"}, "`name` must be a plain name of at most 100 bytes"),
+        ({"name": "../digits"}, "`name` must be a plain name"),
+        ({"name": "back\\slash"}, "`name` must be a plain name"),
+        ({"name": "."}, "`name` must be a plain name"),
+        ({"name": ""}, "`name` must be a plain name"),
+        ({"name": "two\nlines"}, "`name` must be a plain name"),
+        ({"name": "é" * 51}, "`name` must be a plain name"),
+        ({"name": 7}, "`name` must be a plain name .* got 7"),
+        ({"classes": "ab"}, "`classes` must be a sequence of names, got 'ab'"),
+        ({"classes": ("a", None)}, "`classes` must be names .* got None"),
+        ({"classes": ("a", "a")}, "`classes` must be distinct names, got 'a' 2 times"),
+        ({"classes": ("a",)}, "`classes` must name at least two classes, got 1"),
+        ({"test_inputs": [[1], [2, 3], [4], [5]]}, "`test_inputs` must be an array with one row"),
+        ({"test_inputs": csr_array(np.eye(4))}, r"one row a sample, got csr_array(.|\n)*toarray"),
+        ({"test_labels": ["a", "b", "a", "b"]}, "`test_labels` must be one whole number a sample"),
+        ({"test_labels": np.array([0, 2**62, 0, 1])}, "`test_labels` must have every class"),
+        ({"transform": "turn"}, "`transform` must be one of none, standardize, rotate, got 'turn'"),
+        ({"transform": "rotate"}, r"`train_inputs` must be images in bytes .* float64 of shape"),
+    ],
+)
+def test_bad_parts_of_a_dataset(changes: dict[str, object], message: str) -> None:
+    inputs, labels = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    good = {"name": "mine", "train_inputs": inputs, "train_labels": labels}
+    good |= {"test_inputs": inputs, "test_labels": labels, "classes": ("a", "b")}
+    with pytest.raises(InputError, match=message):
+        Dataset(**{**good, **changes})  # type: ignore[arg-type]
+
+
+def test_lists_frames_and_numbers_become_arrays_and_names() -> None:
+    require("pandas")
+    import pandas as pd
+
+    frame, series = (
+        pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}),
+        pd.Series([1, 0], index=[7, 8]),
+    )
+    data = Dataset("mine", frame, series, [[1], [2]], [0, 1], list(np.arange(2)))  # type: ignore[arg-type]
+    assert data.train_inputs.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert data.train_labels.tolist() == [1, 0]
+    assert data.test_labels.dtype == np.int64
+    assert data.classes == ("0", "1")
+    assert {type(name) for name in data.classes} == {str}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import require
 
 from deconfuse import InputError
-from deconfuse.experiments import Dataset, Outcome, Task, run_protocol
+from deconfuse.experiments import Dataset, Outcome, Task, load_dataset, run_protocol
 from deconfuse.experiments.analysis import Question, score_records
+from deconfuse.experiments.crews import executor_width
 from deconfuse.experiments.reproduction import write_results
 
 CENTRES = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2]])
@@ -78,7 +84,18 @@ def test_an_executor_gives_the_same(blobs: Dataset) -> None:
             lambda n: Outcome(np.zeros((n, 3)), np.zeros((n, 2))),
             r"finite scores of shape \(\d+, 4\)",
         ),
-        (lambda n: Outcome(np.full((n, 4), np.nan), np.zeros((n, 2))), "finite scores"),
+        (
+            lambda n: Outcome(np.full((n, 4), np.nan), np.zeros((n, 2))),
+            r"finite scores .* got \d+ that are not; the first is nan of test sample 0 in column 0",
+        ),
+        (
+            lambda n: Outcome(np.where(np.arange(4) == 2, -np.inf, np.zeros((n, 4))), [[0]] * n),
+            r"the first is -inf of test sample 0 in column 2(.|\n)*put a small number under",
+        ),
+        (lambda n: Outcome(np.zeros((n, 4)), np.full((n, 1), np.inf)), "finite embeddings .* inf"),
+        (lambda n: None, "must return an Outcome, got NoneType"),
+        (lambda n: (np.zeros((n, 4)), np.zeros((n, 2))), "must return an Outcome, got tuple"),
+        (lambda n: Outcome(np.zeros((n, 4)), [[0]] * n, (np.nan,)), "history .* finite numbers"),
         (lambda n: Outcome(np.zeros((n, 4)), np.zeros(n)), r"finite embeddings of shape"),
         (lambda n: Outcome(np.zeros((n, 4)), np.zeros((n - 1, 2))), "finite embeddings of shape"),
     ],
@@ -96,3 +113,176 @@ def test_a_training_function_that_returns_something_else(
 def test_nothing_to_run(blobs: Dataset) -> None:
     with pytest.raises(InputError, match="There must be at least one level and one seed, got none"):
         run_protocol(nearest_mean, blobs, alphas=[], seeds=[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"alphas": 1.0}, r"`alphas` must be several numbers, e.g. \[1.0, 0.1\], got 1.0"),
+        ({"alphas": ["1"]}, "`alpha` must be positive and finite, got '1'"),
+        ({"seeds": 3}, r"`seeds` must be several numbers, e.g. range\(10\), got 3"),
+        ({"train": 7}, "`train` must be a function of a Task, got int"),
+        ({"dataset": "mnist"}, "`dataset` must be a Dataset, got str"),
+    ],
+)
+def test_bad_arguments(changes: dict[str, object], message: str, blobs: Dataset) -> None:
+    with pytest.raises(InputError, match=message):
+        run_protocol(**{"train": nearest_mean, "dataset": blobs, **changes})  # type: ignore[arg-type]
+
+
+def test_seeds_and_levels_of_numpy(blobs: Dataset) -> None:
+    records = run_protocol(nearest_mean, blobs, alphas=np.array([1.0]), seeds=np.arange(1))  # type: ignore[arg-type]
+    assert [record.config.seed for record in records] == [0, 0]
+
+
+def never(task: Task) -> Outcome:
+    raise AssertionError("nothing may be trained")
+
+
+def test_a_class_that_could_be_left_empty_is_named_before_training(blobs: Dataset) -> None:
+    labels = np.array([0] * 9 + [1, 2, 3] * 2)
+    tiny = Dataset("tiny", np.zeros((15, 1)), labels, np.zeros((15, 1)), labels, tuple("abcd"))
+    with pytest.raises(InputError, match=r"must keep a sample in the .* set of tiny.* of its 2"):
+        run_protocol(never, tiny, alphas=[0.1], seeds=range(5))
+
+
+def test_another_dataset_of_the_same_name_is_refused(blobs: Dataset, tmp_path: Path) -> None:
+    run_protocol(nearest_mean, blobs, folder=tmp_path, alphas=[1.0], seeds=[0])
+    renamed = replace(blobs, classes=tuple("abce"))
+    with pytest.raises(InputError, match=r"its classes are a, b, c, d instead of a, b, c, e"):
+        run_protocol(nearest_mean, renamed, folder=tmp_path, alphas=[1.0], seeds=[0])
+    fewer = replace(blobs, train_inputs=blobs.train_inputs[1:], train_labels=blobs.train_labels[1:])
+    with pytest.raises(InputError, match=r"its training sizes are 150, .*instead of 149") as error:
+        run_protocol(nearest_mean, fewer, folder=tmp_path, alphas=[1.0], seeds=[0])
+    assert "use a new folder" in str(error.value)
+
+
+def scaled(task: Task, power: float, offset: object = 0) -> Outcome:
+    found = nearest_mean(task)
+    return Outcome(power * np.asarray(found.scores), found.embeddings)
+
+
+def test_a_partial_function_is_known_by_what_it_was_given(blobs: Dataset) -> None:
+    half = partial(scaled, power=0.5)
+    records = run_protocol(half, blobs, alphas=[1.0], seeds=[0])
+    assert {record.config.model for record in records} == {"scaled(power=0.5)"}
+    with pytest.raises(InputError, match=r"partial function only text and numbers .* got list"):
+        run_protocol(partial(half, offset=[1]), blobs, alphas=[1.0], seeds=[0])
+
+
+def test_records_are_not_kept_by_the_name_of_a_lambda(blobs: Dataset, tmp_path: Path) -> None:
+    assert len(run_protocol(lambda task: nearest_mean(task), blobs, alphas=[1.0], seeds=[0])) == 2
+    with pytest.raises(InputError, match="got a lambda"):
+        run_protocol(lambda task: never(task), blobs, folder=tmp_path)
+
+
+def images(name: str, **options: object) -> Dataset:
+    pixels = np.random.default_rng(0).integers(0, 256, (80, 6, 6, 1), dtype=np.uint8)
+    labels = np.arange(80) % 4
+    return Dataset(name, pixels, labels, pixels, labels, tuple("abcd"), **options)  # type: ignore[arg-type]
+
+
+def seen(dataset: Dataset) -> list[np.ndarray]:
+    """Return the test sets that a training function gets."""
+    sets = []
+
+    def look(task: Task) -> Outcome:
+        sets.append(task.test_inputs)
+        n = len(task.test_labels)
+        rng = task.rng("noise")
+        return Outcome(rng.normal(size=(n, task.n_classes)), rng.normal(size=(n, 3)))
+
+    run_protocol(look, dataset, alphas=[1.0], seeds=[0])
+    return sets
+
+
+def test_inputs_are_handed_on_as_they_are_whatever_the_name() -> None:
+    dataset = images("mnist")
+    balanced, _ = seen(dataset)
+    assert np.array_equal(balanced, dataset.test_inputs)
+    own = replace(dataset, train_inputs=np.zeros((80, 2)), test_inputs=np.ones((80, 2)))
+    assert seen(own)[0].tolist() == [[1.0, 1.0]] * 80
+
+
+def test_a_dataset_may_ask_for_the_papers_transformations() -> None:
+    plain = images("mine", transform="standardize")
+    standardized = seen(plain)[0]
+    assert standardized.dtype == np.float32
+    values = plain.train_inputs / 255.0
+    expected = (plain.test_inputs / 255.0 - values.mean()) / values.std()
+    np.testing.assert_allclose(standardized, expected, atol=1e-5)
+    turned = seen(replace(plain, transform="rotate"))[0]
+    assert not np.array_equal(turned, standardized)
+    np.testing.assert_allclose(turned.sum(axis=(1, 2)), standardized.sum(axis=(1, 2)), atol=1e-3)
+
+
+def test_the_papers_datasets_ask_for_them(data: Path) -> None:
+    assert load_dataset("mnist", data).transform == "rotate"
+    assert load_dataset("cifar10", data).transform == "standardize"
+    assert seen(replace(load_dataset("mnist", data), transform="none"))[0].dtype == np.uint8
+
+
+def test_the_name_of_the_papers_network_is_taken(blobs: Dataset) -> None:
+    def cnn(task: Task) -> Outcome:
+        return nearest_mean(task)
+
+    assert len(run_protocol(cnn, blobs, alphas=[1.0], seeds=[0])) == 2
+    with pytest.raises(InputError, match="must have another name than 'cnn'"):
+        run_protocol(cnn, images("mnist"), alphas=[1.0], seeds=[0])
+
+
+class Counting(Executor):
+    """An executor that nothing is known of; it notes how many runs it was given at once."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+        self.go = threading.Event()
+        self.given = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.given += 1
+        if self.given == 12:
+            self.go.set()
+        return self.pool.submit(self._wait, fn, *args, **kwargs)
+
+    def _wait(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        assert self.go.wait(60), "the runs did not come at once"
+        return fn(*args, **kwargs)
+
+
+def test_an_executor_that_nothing_is_known_of_gets_plenty(blobs: Dataset) -> None:
+    executor = Counting()
+    with executor.pool:
+        run_protocol(nearest_mean, blobs, alphas=[1.0], seeds=range(6), executor=executor)
+    assert executor.given == 12
+
+
+def test_pools_are_kept_as_busy_as_they_can_be() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        assert executor_width(pool) == 3
+
+
+TOGETHER = threading.Barrier(4)
+
+
+def meet(task: Task) -> Outcome:
+    """Go on only once four runs are under way."""
+    TOGETHER.wait(120)
+    return nearest_mean(task)
+
+
+@pytest.mark.dask
+@pytest.mark.filterwarnings("ignore::deconfuse.errors.GeometryWarning")
+def test_dask_does_many_runs_at_once(blobs: Dataset) -> None:
+    require("distributed")
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 2, "processes": False}
+    with (
+        LocalCluster(**options, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        client.get_executor() as executor,
+    ):
+        assert executor_width(executor) >= 4
+        records = run_protocol(meet, blobs, alphas=[1.0], seeds=range(2), executor=executor)
+    assert len(records) == 4

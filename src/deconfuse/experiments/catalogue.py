@@ -51,6 +51,11 @@ class DatasetSpec:
     downloads: tuple[Download, ...]
 
     @property
+    def transform(self) -> Literal["standardize", "rotate"]:
+        """What the paper does to the images before training."""
+        return "rotate" if self.is_rotated else "standardize"
+
+    @property
     def files(self) -> tuple[DataFile, ...]:
         """The files of every release."""
         return tuple(file for release in self.releases for file in release)

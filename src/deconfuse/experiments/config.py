@@ -23,6 +23,7 @@ __all__ = [
     "RunConfig",
     "Sampling",
     "TrainingConfig",
+    "check_name",
     "random_state",
 ]
 
@@ -41,6 +42,8 @@ ALPHAS = (10.0, 3.0, 1.0, 0.3, 0.1)
 #: ``balanced``: every class as large as the smallest. ``relative``: a class keeps its share
 #: relative to the most likely class. ``budget``: the draw is dealt out over one common budget.
 Sampling = Literal["balanced", "relative", "budget"]
+
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +111,12 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.dataset or not self.model:
             raise InputError("`dataset` and `model` must have a name, got an empty one.")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+        check_name(self.dataset, "dataset")
+        is_whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
+        if not is_whole or self.seed < 0:
             raise InputError(f"`seed` must be a whole number from 0, got {self.seed!r}.")
+        # NumPy's integers are welcome, but not written to JSON.
+        object.__setattr__(self, "seed", int(self.seed))
         if self.sampling not in get_args(Sampling):
             options = ", ".join(get_args(Sampling))
             raise InputError(f"`sampling` must be one of {options}, got {self.sampling!r}.")
@@ -119,7 +126,8 @@ class RunConfig:
                 f'{self.alpha!r} with sampling "{self.sampling}".'
             )
         if self.alpha is not None:
-            if not (np.isfinite(self.alpha) and self.alpha > 0):
+            is_number = isinstance(self.alpha, int | float | np.integer | np.floating)
+            if not (is_number and np.isfinite(self.alpha) and self.alpha > 0):
                 raise InputError(f"`alpha` must be positive and finite, got {self.alpha!r}.")
             # 1 and 1.0 are one configuration, so they must have one hash.
             object.__setattr__(self, "alpha", float(self.alpha))
@@ -156,6 +164,29 @@ class RunConfig:
         """Rebuild a configuration that :meth:`to_json` gave."""
         fields = {name: value for name, value in values.items() if name != "protocol"}
         return cls(**{**fields, "training": TrainingConfig(**fields["training"])})
+
+
+def check_name(name: object, what: str) -> None:
+    """Raise unless a dataset's name can be that of a folder.
+
+    Examples
+    --------
+    >>> check_name("noisy digits", "name")
+    """
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or not name.strip()
+        or name in (".", "..")
+        or "/" in name
+        or "\\" in name
+        or len(name.encode()) > _LONGEST_NAME
+    ):
+        raise InputError(
+            f"`{what}` must be a plain name of at most {_LONGEST_NAME} bytes, printable and "
+            f"without / and \\, got {name!r:.120}.",
+            hint="records are kept in a folder of this name.",
+        )
 
 
 def random_state(config: RunConfig, purpose: str) -> np.random.Generator:

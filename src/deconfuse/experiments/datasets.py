@@ -7,17 +7,15 @@ import hashlib
 import lzma
 import os
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.experiments import formats
 from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
+from deconfuse.experiments.sets import Dataset
 
 __all__ = [
     "DATA_VARIABLE",
@@ -34,62 +32,6 @@ DATA_VARIABLE = "DECONFUSE_DATA"
 
 #: How a file may be packed, as the end of its name.
 PACKINGS = ("", ".gz", ".xz")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dataset:
-    """Inputs and labels of a training and a test set.
-
-    Parameters
-    ----------
-    name : str
-        What records and figures call it.
-    train_inputs, test_inputs : ndarray of shape (n, ...)
-        One row a sample; images are ``(n, height, width, channels)``.
-    train_labels, test_labels : ndarray of shape (n,)
-        Classes as whole numbers from 0.
-    classes : tuple of str
-        The classes' names, in the order of their numbers.
-
-    Examples
-    --------
-    >>> inputs, labels = np.zeros((4, 2)), np.array([0, 1, 0, 1])
-    >>> Dataset("mine", inputs, labels, inputs, labels, ("no", "yes")).n_classes
-    2
-    """
-
-    name: str
-    train_inputs: NDArray[Any]
-    train_labels: NDArray[np.int64]
-    test_inputs: NDArray[Any]
-    test_labels: NDArray[np.int64]
-    classes: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        for part in ("train", "test"):
-            inputs, labels = getattr(self, f"{part}_inputs"), getattr(self, f"{part}_labels")
-            if len(inputs) != len(labels):
-                raise InputError(
-                    f"`{part}_inputs` and `{part}_labels` must describe the same samples, "
-                    f"got {len(inputs)} and {len(labels)}."
-                )
-            if labels.ndim != 1 or labels.dtype.kind not in "iu":
-                raise InputError(
-                    f"`{part}_labels` must be one whole number a sample, got {labels.dtype} "
-                    f"of shape {labels.shape}.",
-                    hint="number the classes from 0, in the order of `classes`.",
-                )
-            found = np.bincount(labels[labels >= 0], minlength=self.n_classes)
-            if labels.min(initial=0) < 0 or len(found) != self.n_classes or not found.all():
-                raise InputError(
-                    f"`{part}_labels` must have every class from 0 to {self.n_classes - 1} and "
-                    f"no other, got {np.unique(labels)[:20].tolist()}."
-                )
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return len(self.classes)
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -121,7 +63,8 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
     Returns
     -------
     Dataset
-        Images as unsigned bytes, ``(n, height, width, channels)``.
+        Images as unsigned bytes, ``(n, height, width, channels)``. Its ``transform`` is the
+        paper's: every run standardizes the images, and turns those of MNIST and Fashion-MNIST.
 
     Raises
     ------
@@ -224,4 +167,12 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
         labels = np.concatenate([pair[1] for pair in records[:-1]])
         parts = [(images, labels), records[-1]]
     (train_inputs, train_labels), (test_inputs, test_labels) = parts
-    return Dataset(spec.name, train_inputs, train_labels, test_inputs, test_labels, spec.classes)
+    return Dataset(
+        spec.name,
+        train_inputs,
+        train_labels,
+        test_inputs,
+        test_labels,
+        spec.classes,
+        transform=spec.transform,
+    )

@@ -7,17 +7,19 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from deconfuse.errors import InputError
-from deconfuse.experiments.config import ALPHAS, RunConfig
-from deconfuse.experiments.crews import executor_crew
-from deconfuse.experiments.datasets import Dataset
+from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfig
+from deconfuse.experiments.crews import executor_crew, executor_width
 from deconfuse.experiments.measuring import measure
-from deconfuse.experiments.records import Record, read_records
+from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import train_run
+from deconfuse.experiments.sets import Dataset
 from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
-from deconfuse.experiments.tasks import TrainFunction
+from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
 
@@ -44,18 +46,19 @@ def run_protocol(
         of the test set). Start from ``task.shared_rng("initialization")`` where the classifier
         has an initialization, so that all levels of a seed share it.
     dataset : Dataset
-        Whole training and test sets. The inputs are handed on as they are.
+        Whole training and test sets. The inputs are handed on as they are, unless the dataset's
+        ``transform`` says otherwise, as that of :func:`load_dataset` does.
     folder : path, optional
         Where records are kept. What is there is not run again, so a stopped study goes on. A run
-        is known by the name of ``train``, not by its code: give a changed function a new name
-        or a new folder. Without a folder nothing is kept.
+        is known by the names of ``train`` and of the dataset, not by code and data: give a changed
+        function or dataset a new folder. Without a folder nothing is kept.
     alphas : sequence of float
         Levels of heterogeneity: concentrations of the Dirichlet distribution.
     seeds : iterable of int
         One repetition each.
     executor : concurrent.futures.Executor, optional
-        What runs them, e.g. a process pool (``train`` must then be importable there); by
-        default they run here, one after the other.
+        What runs them, e.g. a process pool (``train`` must then be importable there) or Dask's
+        ``client.get_executor()``; by default they run here, one after the other.
 
     Returns
     -------
@@ -63,6 +66,14 @@ def run_protocol(
         Ordered by seed and level, each seed's balanced run first. See
         :func:`deconfuse.experiments.score_records` for what to ask of them, and
         :func:`deconfuse.experiments.write_results` for tables, figures and verdicts.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, ``train`` returns something other than an ``Outcome``, or a
+        record in the folder is of another dataset of the same name.
+    SweepError
+        If ``train`` fails, or the executor breaks; records written before that stay.
 
     Examples
     --------
@@ -88,9 +99,19 @@ def run_protocol(
     >>> records[1].matrix.shape
     (10, 10)
     """
-    name = getattr(train, "__name__", type(train).__name__)
+    if not isinstance(dataset, Dataset):
+        raise InputError(f"`dataset` must be a Dataset, got {type(dataset).__name__}.")
+    name = _model_name(train, is_kept=folder is not None)
+    if name == PAPER_MODEL and dataset.name in DATASETS:
+        raise InputError(
+            f"`train` must have another name than {name!r}, which the records of {dataset.name} "
+            "keep for the paper's network.",
+            hint="rename the function, or the dataset.",
+        )
+    levels = _several(alphas, "alphas", "[1.0, 0.1]")
+    repetitions = _several(seeds, "seeds", "range(10)")
     configs = [
-        replace(config, model=name) for config in plan_runs([dataset.name], list(alphas), seeds)
+        replace(config, model=name) for config in plan_runs([dataset.name], levels, repetitions)
     ]
     if not configs:
         raise InputError("There must be at least one level and one seed, got none.")
@@ -98,13 +119,75 @@ def run_protocol(
     with tempfile.TemporaryDirectory() as scratch:
         records = Path(scratch) if folder is None else Path(folder)
         places = Places(records, data=records)
+        _refuse_other_data(records, dataset, configs)
         if executor is not None:
-            width = max(1, getattr(executor, "_max_workers", 1) or 1)
-            run_sweep(configs, places, executor_crew(executor, width), run=job)
+            crew = executor_crew(executor, executor_width(executor))
+            run_sweep(configs, places, crew, run=job)
         else:
             with ThreadPoolExecutor(1) as alone:
                 run_sweep(configs, places, executor_crew(alone, 1), run=job)
         return read_records(records, configs)
+
+
+def _several(values: Iterable[Any], what: str, example: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError as error:
+        raise InputError(
+            f"`{what}` must be several numbers, e.g. {example}, got {values!r:.100}."
+        ) from error
+
+
+def _model_name(train: object, *, is_kept: bool) -> str:
+    """Return the name that records know a training function by."""
+    if not callable(train):
+        raise InputError(
+            f"`train` must be a function of a Task, got {type(train).__name__}.",
+        )
+    if isinstance(train, partial):
+        given = [("", value) for value in train.args] + sorted(train.keywords.items())
+        for _, value in given:
+            if not isinstance(value, str | int | float | None):
+                raise InputError(
+                    f"`train` must have a name of its own, but in a partial function only text "
+                    f"and numbers have one, got {type(value).__name__}.",
+                    hint="write a function with `def` that calls it.",
+                )
+        values = ", ".join(f"{key}={value!r}" if key else repr(value) for key, value in given)
+        return f"{_model_name(train.func, is_kept=is_kept)}({values})"
+    name = str(getattr(train, "__name__", type(train).__name__))
+    if name == "<lambda>" and is_kept:
+        raise InputError(
+            "`train` must have a name of its own for its records to be kept by, got a lambda.",
+            hint="write a function with `def`, or leave `folder` out.",
+        )
+    return name
+
+
+def _refuse_other_data(folder: Path, dataset: Dataset, configs: Iterable[RunConfig]) -> None:
+    """Raise if a class would be left empty, or a record that is there is of other data."""
+    for config in configs:
+        train_sizes, test_sizes = (set_sizes(dataset, config, part) for part in PARTS)
+        path = record_path(folder, config)
+        if not path.exists():
+            continue
+        record = read_record(path)
+        for what, found, expected in (
+            ("classes", record.classes, dataset.classes),
+            ("training sizes", record.train_sizes, train_sizes),
+            ("test sizes", record.test_sizes, test_sizes),
+        ):
+            if found != expected:
+                raise InputError(
+                    f"{path} must be of the dataset {dataset.name!r} that was given, but its "
+                    f"{what} are {_start(found)} instead of {_start(expected)}.",
+                    hint="another dataset of this name was here before: use a new folder.",
+                )
+
+
+def _start(values: Sequence[object]) -> str:
+    text = ", ".join(str(value) for value in values[:10])
+    return f"{text}, ... ({len(values)})" if len(values) > 10 else text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

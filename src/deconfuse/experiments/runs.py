@@ -13,7 +13,7 @@ from deconfuse import __version__
 from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.experiments.arrays import RunArrays, read_arrays, write_arrays
 from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.datasets import Dataset
+from deconfuse.experiments.sets import Dataset
 from deconfuse.experiments.tasks import Outcome, TrainFunction, draw_task
 
 __all__ = ["train_run", "versions"]

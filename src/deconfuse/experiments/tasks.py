@@ -8,28 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deconfuse.errors import InputError
 from deconfuse.experiments.catalogue import CATALOGUE
-from deconfuse.experiments.config import RunConfig, random_state
-from deconfuse.experiments.datasets import Dataset
+from deconfuse.experiments.config import PAPER_MODEL, RunConfig, random_state
 from deconfuse.experiments.sampling import (
     balanced_sizes,
     dirichlet_sizes,
     keep_samples,
     rotate_quarters,
 )
+from deconfuse.experiments.sets import Dataset, check_images
 
-__all__ = ["Outcome", "Task", "TrainFunction", "balanced_accuracy", "draw_task"]
+__all__ = [
+    "PARTS",
+    "Outcome",
+    "Task",
+    "TrainFunction",
+    "balanced_accuracy",
+    "draw_task",
+    "set_sizes",
+]
+
+Part = Literal["train", "test"]
+
+#: The two sets of a run.
+PARTS: tuple[Part, Part] = ("train", "test")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """The sets of one run, cut and (for the paper's images) turned and standardized.
+    """The sets of one run, cut and (where the dataset asks for it) turned and standardized.
 
     ``rng(purpose)`` gives a generator that depends on the run and the purpose alone;
     ``shared_rng(purpose)`` one that the balanced model and all levels of a seed share, as
@@ -108,23 +121,32 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
     Task
         Training and test sets drawn independently of each other.
 
+    Raises
+    ------
+    InputError
+        If the configuration is for another dataset, or a class would be left without a sample.
+
     Notes
     -----
-    The paper's images are scaled to [0, 1] and standardized for each channel by the mean and the
-    deviation of the run's own training set; MNIST and Fashion-MNIST are first turned by quarters
-    drawn once for each image of a seed. Any other dataset is taken as it is.
+    What is done to the inputs is the dataset's ``transform``: nothing, unless the dataset says
+    otherwise, as those of :func:`load_dataset` do. The paper's own network always sees the
+    paper's datasets as the paper prepared them.
     """
     if dataset.name != config.dataset:
         raise InputError(
             f"The configuration must be for the dataset {dataset.name!r}, "
             f"got one for {config.dataset!r}."
         )
-    train = _draw(dataset.train_labels, config, "train", dataset.n_classes)
-    test = _draw(dataset.test_labels, config, "test", dataset.n_classes)
+    train = _draw(dataset, config, "train")
+    test = _draw(dataset, config, "test")
     train_inputs, test_inputs = dataset.train_inputs[train], dataset.test_inputs[test]
-    spec = CATALOGUE.get(dataset.name)
-    if spec is not None:
-        if spec.is_rotated:
+    transform = dataset.transform
+    if config.model == PAPER_MODEL and dataset.name in CATALOGUE:
+        transform = CATALOGUE[dataset.name].transform
+    if transform != "none":
+        check_images(train_inputs, "train_inputs")
+        check_images(test_inputs, "test_inputs")
+        if transform == "rotate":
             train_inputs = _rotate(train_inputs, train, config, "train")
             test_inputs = _rotate(test_inputs, test, config, "test")
         train_inputs, test_inputs = _standardize(train_inputs, test_inputs)
@@ -138,23 +160,45 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
     )
 
 
-def _draw(
-    labels: NDArray[np.int64], config: RunConfig, part: str, n_classes: int
+def set_sizes(dataset: Dataset, config: RunConfig, part: Part) -> tuple[int, ...]:
+    """Return how many samples of each class a run has in its training or test set."""
+    labels = dataset.train_labels if part == "train" else dataset.test_labels
+    sizes = _sizes(labels, config, dataset.n_classes, random_state(config, f"{part} set"))
+    for place, (before, after) in enumerate(
+        zip(np.bincount(labels).tolist(), sizes.tolist(), strict=True)
+    ):
+        if after == 0:
+            raise InputError(
+                f"Every class must keep a sample in the {part} set of {config.title}, but "
+                f"{dataset.classes[place]!r} keeps none of its {before}.",
+                hint="give each class at least 3 samples in the training and in the test set.",
+            )
+    return tuple(sizes.tolist())
+
+
+def _sizes(
+    labels: NDArray[np.int64], config: RunConfig, n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    rng = random_state(config, f"{part} set")
     sizes = np.bincount(labels, minlength=n_classes)
     if config.alpha is None:
-        kept = balanced_sizes(sizes)
-    else:
-        kept = dirichlet_sizes(sizes, config.alpha, rng, config.sampling)
-    return keep_samples(labels, kept, rng)
+        return balanced_sizes(sizes)
+    return dirichlet_sizes(sizes, config.alpha, rng, config.sampling)
+
+
+def _draw(dataset: Dataset, config: RunConfig, part: Part) -> NDArray[np.int64]:
+    set_sizes(dataset, config, part)
+    labels = dataset.train_labels if part == "train" else dataset.test_labels
+    # Sizes and samples come from one stream, one after the other.
+    rng = random_state(config, f"{part} set")
+    return keep_samples(labels, _sizes(labels, config, dataset.n_classes, rng), rng)
 
 
 def _rotate(
-    images: NDArray[Any], kept: NDArray[np.int64], config: RunConfig, part: str
+    images: NDArray[Any], kept: NDArray[np.int64], config: RunConfig, part: Part
 ) -> NDArray[Any]:
     # One turn for each image of the whole set, so that all runs of a seed turn an image alike.
-    quarters = random_state(config.balanced, f"{part} rotation").integers(4, size=100_000)
+    n = max(100_000, int(kept.max()) + 1)
+    quarters = random_state(config.balanced, f"{part} rotation").integers(4, size=n)
     return rotate_quarters(images, quarters[kept])
 
 
