@@ -102,7 +102,48 @@ def break_record(path: Path, **changes: object) -> None:
         ({"config": {"protocol": 0}}, "must be a run of version 1 of the protocol, got version 0"),
         ({"matrix": [[1, 2], [3, 4]]}, r"must hold matrices of shape \(4, 4\)"),
         ({"matrix": [["a"]]}, "must be a complete record, but a field is missing or wrong"),
-        ({"gcms": {}}, "must be a complete record, but a field is missing or wrong"),
+        ({"gcms": {}}, "must be a complete record, but a field is missing or wrong: gcms.row"),
+        ({"matrix": [[1.7] * 4] * 4}, "must hold counts, but some in matrix are not whole numbers"),
+        ({"matrix": [[0] * 4] * 4}, "must have a sample of every class, but a row of matrix"),
+        ({"matrix": None}, "a field is missing or wrong: matrix must be numbers"),
+        ({"matrix": [[1], [2, 3]]}, "a field is missing or wrong: matrix must be numbers"),
+        ({"matrix": [[9] * 4] * 4}, "must agree with itself, but test_sizes is .* give \\[36, 36"),
+        ({"rebalanced": [[9] * 4] * 4}, "must agree with itself, but test_sizes is"),
+        ({"rebalanced": [[9.5] * 4] * 4}, "some in rebalanced are not whole numbers"),
+        (
+            {"test_sizes": [1, 2, 3, 4]},
+            "must agree with itself, but test_sizes is \\[1, 2, 3, 4",
+        ),
+        ({"accuracy": 0.99}, "must agree with itself, but accuracy is 0.99"),
+        ({"accuracy": None}, "must agree with itself, but accuracy is None"),
+        ({"balanced_accuracy": 0.99}, "must agree with itself, but balanced_accuracy is 0.99"),
+        ({"epochs": 7}, "must agree with itself, but epochs is 7"),
+        ({"history": ["a"]}, "a field is missing or wrong: history must be numbers"),
+        ({"history": [float("nan")]}, "must have a list of finite numbers in history"),
+        ({"train_sizes": [1, 2]}, "must have one count for each of 4 classes in train_sizes"),
+        ({"train_sizes": [1, 2, 3, -4]}, "must have one count for each of 4 classes"),
+        ({"train_sizes": [1, 2, 3, 4.5]}, "must have one count for each of 4 classes"),
+        ({"classes": [0, 1, 2, 3]}, "classes must be a list of names"),
+        ({"classes": list("abca")}, "must have distinct names in classes"),
+        ({"epsilon": -1}, "must have a possible epsilon, got -1"),
+        ({"epsilon": "a"}, "epsilon must be a number, got 'a'"),
+        ({"cell_volume": 0}, "must have a possible cell_volume, got 0"),
+        ({"seconds": float("inf")}, "must have a possible seconds, got inf"),
+        ({"n_cells": 0}, "must have a whole number from 1 in n_cells, got 0"),
+        ({"n_cells": 1.5}, "must have a whole number from 1 in n_cells, got 1.5"),
+        ({"versions": {"numpy": 2}}, "versions must be texts by name"),
+        ({"coarser": []}, "must have grids by number of components in coarser"),
+        ({"shuffled": {"a": {}}}, "must have grids by number of components in shuffled"),
+        ({"coarser": {"2": {"n_cells": 3}}}, "wrong: coarser.2.overlaps is not there"),
+        (
+            {"coarser": {"2": {"n_cells": 3, "overlaps": [[9] * 4] * 4}}},
+            "must hold Overlaps from 0 to 1 in coarser.2.overlaps",
+        ),
+        (
+            {"config": {**CONFIG.to_json(), "extra": 5}},
+            "a field is missing or wrong: config .*'extra'",
+        ),
+        ({"config": {**CONFIG.to_json(), "sampling": "odd"}}, "wrong: config .*`sampling` must"),
         (
             {"config": RunConfig("mnist", 1, 0.3).to_json()},
             "must hold the run that it is named after, got the run",
@@ -116,6 +157,47 @@ def test_records_that_cannot_be_used(
     break_record(path, **changes)
     with pytest.raises(InputError, match=message):
         read_record(path)
+
+
+@pytest.mark.parametrize("cell", [float("nan"), float("inf"), -5.0, "empty"])
+def test_geometric_matrices_that_cannot_be_name_the_record(cell: object, tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    gcms = json.loads(path.read_text())["gcms"]
+    if cell == "empty":
+        gcms["col"] = [[0.0] * 4] * 4
+    else:
+        gcms["col"][1][2] = cell
+    break_record(path, gcms=gcms)
+    with pytest.raises(InputError, match=r"json must hold finite numbers from 0.* in gcms\.col"):
+        read_record(path)
+
+
+def test_one_changed_count_is_noticed(tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    matrix = json.loads(path.read_text())["matrix"]
+    # Within a row, so that only the accuracies change.
+    matrix[0][0] -= 1
+    matrix[0][1] += 1
+    break_record(path, matrix=matrix)
+    with pytest.raises(InputError, match="must agree with itself, but accuracy is"):
+        read_record(path)
+
+
+def test_records_made_before_shuffling_was_measured(tmp_path: Path) -> None:
+    path = write_record(tmp_path, make_record(CONFIG))
+    values = json.loads(path.read_text())
+    del values["shuffled"]
+    path.write_text(json.dumps(values))
+    assert read_record(path).shuffled == {}
+
+
+def test_a_record_that_is_a_folder_or_too_deep_is_named(tmp_path: Path) -> None:
+    path = record_path(tmp_path, CONFIG)
+    path.mkdir(parents=True)
+    with pytest.raises(InputError, match=r"json must be a record that can be read, but it cannot"):
+        read_records(tmp_path)
+    with pytest.raises(InputError, match="x must be a record in JSON, but it cannot be read"):
+        Record.from_json("[" * 100_000, "x")
 
 
 def test_half_a_record_is_named(tmp_path: Path) -> None:

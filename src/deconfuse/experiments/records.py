@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
-from deconfuse.experiments.config import DATASETS, PROTOCOL_VERSION, RunConfig
+from deconfuse.experiments.config import DATASETS, RunConfig
+from deconfuse.experiments.record_fields import SCHEMA_VERSION, RecordFields
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -29,9 +30,6 @@ __all__ = [
     "record_path",
     "write_record",
 ]
-
-#: Raised whenever the meaning of a field changes.
-SCHEMA_VERSION = 1
 
 #: The order of weightings and normalizations in a record.
 WEIGHTINGS: tuple[Literal["row", "col", "all", "bi"], ...] = ("row", "col", "all", "bi")
@@ -158,48 +156,45 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str, name: str) -> Record:
-        """Read a record; ``name`` is what errors call it."""
-        values = _parse(text, name)
+        """Read a record and check every field; ``name`` is what errors call it.
+
+        Raises
+        ------
+        InputError
+            When a field is missing, cannot be, or contradicts another one.
+        """
+        fields = RecordFields.parse(text, name)
         try:
-            matrix = np.array(values["matrix"], dtype=np.int64)
-            after = values["rebalanced"]
-            rebalanced = None if after is None else np.array(after, dtype=np.int64)
-            gcms: dict[str, NDArray[np.float64]] = {
-                key: np.array(values["gcms"][key], dtype=np.float64) for key in WEIGHTINGS
-            }
-            record = cls(
-                config=RunConfig.from_json(values["config"]),
-                classes=tuple(values["classes"]),
-                matrix=matrix,
-                rebalanced=rebalanced,
-                gcms=gcms,
-                epsilon=float(values["epsilon"]),
-                cell_volume=float(values["cell_volume"]),
-                n_cells=int(values["n_cells"]),
-                coarser=_overlaps_from_json(values["coarser"]),
-                shuffled=_overlaps_from_json(values.get("shuffled", {})),
-                train_sizes=tuple(values["train_sizes"]),
-                history=tuple(values["history"]),
-                seconds=float(values["seconds"]),
-                versions=dict(values["versions"]),
-            )
+            config = RunConfig.from_json(fields.take("config"))
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{name} must be a complete record, but a field is missing or wrong ({error!r}).",
-                hint="delete it; the sweep makes it again.",
-            ) from error
-        if (matrix < 0).any() or (rebalanced is not None and (rebalanced < 0).any()):
-            raise InputError(
-                f"{name} must hold counts, but some are negative.",
-                hint="delete it; the sweep makes it again.",
+            fields.refuse(
+                f"must be a complete record, but a field is missing or wrong: config ({error})."
             )
-        shape = (len(record.classes),) * 2
-        every = [matrix, *gcms.values(), *([] if rebalanced is None else [rebalanced])]
-        if any(array.shape != shape for array in every):
-            raise InputError(
-                f"{name} must hold matrices of shape {shape}, one row a class.",
-                hint="delete it; the sweep makes it again.",
-            )
+        classes = fields.names("classes")
+        n = len(classes)
+        has_rebalanced = fields.take("rebalanced") is not None
+        record = cls(
+            config=config,
+            classes=classes,
+            matrix=fields.counts("matrix", n),
+            rebalanced=fields.counts("rebalanced", n) if has_rebalanced else None,
+            gcms={key: fields.density("gcms", key, n_classes=n) for key in WEIGHTINGS},
+            epsilon=fields.number("epsilon"),
+            cell_volume=fields.number("cell_volume", is_open=True),
+            n_cells=fields.whole("n_cells", at_least=1),
+            coarser=_overlaps_from_json(fields, "coarser"),
+            shuffled=_overlaps_from_json(fields, "shuffled"),
+            train_sizes=fields.sizes("train_sizes", n),
+            history=fields.numbers("history"),
+            seconds=fields.number("seconds"),
+            versions=fields.texts("versions"),
+        )
+        fields.confirm("test_sizes", list(record.test_sizes))
+        fields.confirm("epochs", record.epochs)
+        fields.confirm("accuracy", record.accuracy)
+        fields.confirm("balanced_accuracy", record.balanced_accuracy)
+        if record.rebalanced is not None:
+            fields.confirm("test_sizes", record.rebalanced.sum(axis=1).tolist())
         return record
 
 
@@ -236,6 +231,11 @@ def read_record(path: str | os.PathLike[str]) -> Record:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path} must be a record that can be read, but it cannot ({error.strerror}).",
+            hint="records are files named by their run, in a folder named by the dataset.",
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} must be a record in JSON, but it is not text ({error}).",
@@ -296,31 +296,6 @@ def read_records(
     )
 
 
-def _parse(text: str, name: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{name} must be a record in JSON, but it cannot be read ({error}).",
-            hint="delete it; the sweep makes it again.",
-        ) from error
-    found = values.get("schema") if isinstance(values, dict) else None
-    if found != SCHEMA_VERSION:
-        raise InputError(
-            f"{name} must be a record of version {SCHEMA_VERSION}, got version {found!r}.",
-            hint="read it with the release that wrote it, or keep it in another folder.",
-        )
-    config = values.get("config")
-    protocol = config.get("protocol") if isinstance(config, dict) else None
-    if protocol != PROTOCOL_VERSION:
-        raise InputError(
-            f"{name} must be a run of version {PROTOCOL_VERSION} of the protocol, "
-            f"got version {protocol!r}.",
-            hint="results of two versions must not be mixed; keep it in another folder.",
-        )
-    return dict(values)
-
-
 def _overlaps_to_json(grids: dict[int, GridOverlaps]) -> dict[str, Any]:
     return {
         str(m): {
@@ -331,12 +306,17 @@ def _overlaps_to_json(grids: dict[int, GridOverlaps]) -> dict[str, Any]:
     }
 
 
-def _overlaps_from_json(values: dict[str, Any]) -> dict[int, GridOverlaps]:
+def _overlaps_from_json(fields: RecordFields, key: str) -> dict[int, GridOverlaps]:
+    # Absent in the first records, which were made before it was measured.
+    grids = fields.values.get(key, {}) if key == "shuffled" else fields.take(key)
+    if not isinstance(grids, dict) or not all(m.isdecimal() for m in grids):
+        fields.refuse(f"must have grids by number of components in {key}.")
     return {
         int(m): GridOverlaps(
-            int(item["n_cells"]), np.array(item["overlaps"], dtype=np.float64).reshape(4, 4)
+            fields.whole(key, m, "n_cells", at_least=1),
+            fields.overlaps(key, m, "overlaps", n=len(WEIGHTINGS)),
         )
-        for m, item in values.items()
+        for m in grids
     }
 
 
