@@ -17,9 +17,12 @@ ROWS = [
     [
         "_classes",
         "_words",
+        "_strangers",
         "_sources",
         "_columns",
         "_tally",
+        "_axis_words",
+        "_totals",
         "_named_counts",
         "_csv_matrix",
         "counting",

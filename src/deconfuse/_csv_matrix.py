@@ -20,15 +20,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from deconfuse._axis_words import refuse_transposed
 from deconfuse._checks import CountMatrix, Label, LabelKind, class_names, kind_of, show
-from deconfuse._named_counts import (
-    CORNER,
-    TOTALS_HINT,
-    is_total,
-    refuse_totals,
-    refuse_transposed,
-    scattered,
-)
+from deconfuse._named_counts import CORNER, scattered
+from deconfuse._totals import TOTALS_HINT, is_total, refuse_hidden_totals, refuse_totals
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 
@@ -189,6 +184,7 @@ def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[L
     cells = [[_number(cell) for cell in rows[1 + place[name]][1:]] for name in names]
     if is_foreign:
         refuse_totals(np.array(cells), names)
+        refuse_hidden_totals(np.array(cells), names, names)
     return cells, names
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,40 +9,30 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from deconfuse._axis_words import refuse_transposed
 from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
 from deconfuse._sources import from_torch
 from deconfuse._tally import assemble
+from deconfuse._totals import (
+    TOTALS_HINT,
+    is_total,
+    refuse_hidden_totals,
+    refuse_last_totals,
+    refuse_totals,
+)
 from deconfuse.errors import InputError
 
 __all__ = [
     "CORNER",
-    "TOTALS_HINT",
     "by_position",
     "is_frame",
-    "is_total",
     "named_counts",
     "named_variances",
-    "refuse_totals",
-    "refuse_transposed",
     "scattered",
 ]
 
 # What stands where the names of rows and columns meet in a table with names.
 CORNER = "true \\ predicted"
-
-TOTALS_HINT = "leave out the totals; pandas.crosstab adds them with margins=True."
-# How people and pandas call a row or column of sums, in lower case.
-_TOTALS = frozenset(
-    "all total totals sum sums subtotal subtotals margin margins Σ ∑ grand_total".lower().split()
-)
-# What tells the axis itself, so that the order of the words does not.
-_SAYS_WHERE = re.compile(r"row|col|across|down|->|[→↓⇒]", re.IGNORECASE)
-# Words that say what an axis holds.
-_AXIS_WORDS = re.compile(
-    r"(?<![a-z])(?:(y_?true|true|(?:ground[ _]?)?truth|actuals?|reference|target)"
-    r"|y_?pred|y_?hat|pred(?:s|ict(?:ed|ions?)?)?)(?![a-z])",
-    re.IGNORECASE,
-)
 
 
 def is_frame(values: Any) -> bool:
@@ -67,6 +56,7 @@ def named_counts(
         return _aligned(_cells(counts, columns), rows, columns, wanted)
     matrix = as_count_matrix(from_torch(counts))
     if wanted is None:
+        refuse_last_totals(matrix)
         return matrix, tuple(range(matrix.shape[0]))
     if len(wanted) != matrix.shape[0]:
         raise InputError(
@@ -122,72 +112,6 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
             )
         places.append([place[name] for name in found])
     return _placed(_cells(variances, columns), places[0], places[1], len(names))
-
-
-def is_total(name: object) -> bool:
-    """Return whether a name is one that people give to sums.
-
-    Examples
-    --------
-    >>> is_total("Grand Total"), is_total("totally")
-    (True, False)
-    """
-    return isinstance(name, str) and "_".join(name.lower().split()) in _TOTALS
-
-
-def refuse_totals(counts: CountMatrix, names: tuple[Label, ...]) -> None:
-    """Raise if what is named like a sum, on rows and columns, is the sum of all other classes."""
-    totals = [position for position, name in enumerate(names) if is_total(name)]
-    if len(totals) != 1 or len(names) < 2:
-        return
-    (last,) = totals
-    chosen = np.zeros(len(names))
-    chosen[last] = 1.0
-    for whole, part in (
-        (counts.sum(axis=0), chosen @ counts),
-        (counts.sum(axis=1), counts @ chosen),
-    ):
-        # The sum over everything is twice the totals, which are counted with what they add up.
-        if not np.allclose(whole, 2 * part, rtol=1e-9, atol=0) or not part.any():
-            return
-    raise InputError(
-        f"Rows and columns must be classes, but those named {names[last]!r} are the sums of the"
-        " others.",
-        hint=TOTALS_HINT,
-    )
-
-
-def refuse_transposed(rows: object, columns: object = None) -> None:
-    r"""Raise if the names of the axes say that predicted classes are on rows.
-
-    What stands in the corner of a table names its rows, or both, as in ``predicted \ true``.
-
-    Examples
-    --------
-    >>> refuse_transposed("y_true", "y_pred")
-    >>> refuse_transposed("true \\ predicted")
-    """
-    if columns is None and isinstance(rows, str) and _SAYS_WHERE.search(rows):
-        # "columns: predicted" or an arrow tells more than the order of the words.
-        return
-    on_rows, on_columns = _axis_kinds(rows), _axis_kinds(columns)
-    first, second = on_rows[:1], on_columns[:1] or on_rows[1:2]
-    if first != ["predicted"] and second != ["true"]:
-        return
-    if first == second or first == ["true"] or second == ["predicted"]:
-        return
-    named = ((axis, name) for axis, name in (("rows", rows), ("columns", columns)) if name)
-    raise InputError(
-        "Rows must be true classes and columns predicted ones, got"
-        f" {' and '.join(f'{name!r} as the name of {axis}' for axis, name in named)}.",
-        hint="transpose the table (`.T` in pandas); if only the names are wrong, rename the axes.",
-    )
-
-
-def _axis_kinds(name: object) -> list[str]:
-    """Return what the name of an axis speaks of, in its order."""
-    found = _AXIS_WORDS.finditer(name) if isinstance(name, str) else ()
-    return list(dict.fromkeys("true" if match.group(1) else "predicted" for match in found))
 
 
 def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
@@ -298,6 +222,17 @@ def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array
     return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
 
 
+def _finite(cells: npt.NDArray[Any] | sp.coo_array) -> CountMatrix | None:
+    """Return cells as floats, or None where some are no numbers, which is said later."""
+    if not isinstance(cells, np.ndarray):
+        return sp.csr_array(cells, dtype=np.float64)
+    try:
+        table = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return table if np.isfinite(table).all() else None
+
+
 def _aligned(
     cells: npt.NDArray[Any] | sp.coo_array,
     rows: list[object],
@@ -319,6 +254,9 @@ def _aligned(
             f" ({show(column_names, 3)}).",
             hint="set the index of the frame to the class names, in the type of its columns.",
         )
+    table = _finite(cells)
+    if table is not None:
+        refuse_hidden_totals(table, row_names, column_names)
     names = wanted or row_names
     place = {name: position for position, name in enumerate(names)}
     outside = [name for name in dict.fromkeys(row_names + column_names) if name not in place]

@@ -6,7 +6,7 @@ Nothing is copied as a whole. Other libraries are recognized only if they are lo
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, KeysView, ValuesView
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,12 @@ def open_source(
 
 
 def _unwrapped(values: Any) -> Any:
-    """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects."""
+    """Turn the arrays of pandas and PyArrow into their series, and masked arrays into objects.
+
+    The values and keys of a dict are lists in all but name.
+    """
+    if isinstance(values, (KeysView, ValuesView)):
+        return list(values)
     if isinstance(values, np.ma.MaskedArray):
         if not np.ma.is_masked(values):
             return values.data

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import as_numbers, summed
+from deconfuse._checks import as_numbers, show, summed
 from deconfuse._named_counts import is_frame
 from deconfuse._sources import from_torch
 from deconfuse.confusion import ConfusionMatrix
@@ -100,7 +100,7 @@ def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
         )
     names_a, names_b = getattr(a, "labels", None), getattr(b, "labels", None)
     if names_a is not None and names_b is not None and names_a != names_b:
-        second = _align(second, names_a, names_b)
+        second = _align(second, names_a, names_b, names=names)
     if sparse.issparse(first) != sparse.issparse(second):
         first, second = sparse.csr_array(first), sparse.csr_array(second)
     return _share(first), _share(second)
@@ -117,12 +117,19 @@ def _share(matrix: Any) -> Any:
     return matrix / matrix.sum()
 
 
-def _align(matrix: Any, wanted: tuple[object, ...], given: tuple[object, ...]) -> Any:
+def _align(
+    matrix: Any,
+    wanted: tuple[object, ...],
+    given: tuple[object, ...],
+    *,
+    names: tuple[str, str],
+) -> Any:
     place = {name: position for position, name in enumerate(given)}
     missing = [name for name in wanted if name not in place]
     if missing:
         raise InputError(
-            f"Both matrices must have the same classes, but {missing[:5]!r} are in one only.",
+            f"Both matrices must have the same classes, got {show(missing)} in `{names[0]}` only"
+            f" and {show(name for name in given if name not in set(wanted))} in `{names[1]}` only.",
             hint="count both with the same `labels`.",
         )
     order = [place[name] for name in wanted]

@@ -145,6 +145,12 @@ class ConfusionMatrix:
             If lengths differ, nothing is given, values are missing or of mixed types (also bool
             and int), or a value is not in ``labels``.
 
+        Warns
+        -----
+        DeconfuseWarning
+            If no class is in both columns and ``labels`` are not given: the model may be that bad,
+            but "cat" and "Cat" look the same.
+
         Notes
         -----
         Columns are read once, in pieces; memory beyond them follows the distinct pairs, not the
@@ -174,8 +180,11 @@ class ConfusionMatrix:
         counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
             True classes on rows, predicted classes on columns. A DataFrame has its class names
             in its columns and its index (or first column), which are aligned by name; columns
-            that are the text of rows, as files have them, are these classes. Totals, as a
-            crosstab with margins has them, are refused.
+            that are the text of rows, as files have them, are these classes. Axes named as if
+            predictions were on rows are refused. So are totals, as a crosstab with margins has
+            them: a row and a column that add up all others, whatever they are called, where that
+            can be no accident; without names, only as the last of four or more. If one really is
+            a class, give the bare numbers and ``labels``.
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.

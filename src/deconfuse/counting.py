@@ -24,6 +24,7 @@ from deconfuse._columns import (
     open_labels,
     open_weights,
 )
+from deconfuse._strangers import warn_of_strangers
 from deconfuse._tally import PairTally, Tally, assemble
 from deconfuse.errors import InputError
 
@@ -70,7 +71,11 @@ def count_pairs(
         # Sums that overflow are found below, once, rather than in every piece.
         with np.errstate(over="ignore"):
             tally.add(true_codes, pred_codes, None if weights is None else weights.chunk(start))
-    return _named(tally.result(), true.kind, vocabulary, names)
+    counted = _named(tally.result(), true.kind, vocabulary, names)
+    if names is None:
+        # Said at the line that called `ConfusionMatrix.from_predictions`.
+        warn_of_strangers(counted.counts, counted.labels, true.size, stacklevel=3)
+    return counted
 
 
 def positions_of(values: object, labels: tuple[Label, ...], *, name: str) -> npt.NDArray[np.intp]:

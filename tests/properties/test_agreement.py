@@ -53,3 +53,17 @@ def test_kl_is_never_negative_and_bounds_the_distance(pair: tuple[Array, Array])
     assert dc.kl_divergence(a, a) == 0.0
     # Pinsker's inequality.
     assert dc.l1_distance(a, b + 0.5) <= np.sqrt(2 * divergence) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("measure", "names"),
+    [(dc.overlap, ("a", "b")), (dc.l1_distance, ("a", "b")), (dc.kl_divergence, ("p", "q"))],
+)
+def test_classes_that_differ_are_named_on_both_sides(measure, names: tuple[str, str]) -> None:
+    one, other = (
+        dc.ConfusionMatrix.from_counts(np.eye(3, dtype=int), labels)
+        for labels in (["cat", "dog", "emu"], ["cat", "fox", "gnu"])
+    )
+    message = f"got 'dog', 'emu' in `{names[0]}` only and 'fox', 'gnu' in `{names[1]}` only"
+    with pytest.raises(dc.InputError, match=message):
+        measure(one, other)

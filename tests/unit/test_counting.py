@@ -270,6 +270,18 @@ def test_strided_and_read_only_arrays_are_counted_and_left_alone() -> None:
     np.testing.assert_array_equal(table, before)
 
 
+def test_values_and_keys_of_a_dict_are_counted() -> None:
+    by_id = {"a": "cat", "b": "dog"}
+    cm = ConfusionMatrix.from_predictions(
+        by_id.values(), dict.fromkeys(["cat", "dog"]).keys(), sample_weight={1: 2, 2: 3}.values()
+    )
+    assert cm == ConfusionMatrix.from_predictions(
+        ["cat", "dog"], ["cat", "dog"], sample_weight=[2, 3]
+    )
+    with pytest.raises(InputError, match="must be one-dimensional, got"):
+        ConfusionMatrix.from_predictions([list(pair) for pair in by_id.items()], ["cat", "dog"])
+
+
 def test_masked_arrays_without_masked_values_are_counted() -> None:
     true = np.ma.masked_array([1, 2, 2], mask=[0, 0, 0])
     assert ConfusionMatrix.from_predictions(true, [1, 2, 1]).total == 3

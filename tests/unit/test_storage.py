@@ -129,7 +129,7 @@ def test_csv_opens_as_a_table_with_named_axes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "corner",
     [
-        "", "true", "anything", "true \\ predicted", "Actual / Predicted", "map", "hats",
+        "", "true", "anything", "true \\ predicted", "Actual / Predicted", "Land cover map", "hats",
         "Predicted -> / Actual v", "columns: predicted; rows: actual", "prediction (columns)",
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,6 +54,10 @@ _NAMES = {
     "gzip": "gzip",
     "zstd": "zstd",
 }
+_SHEET_HINT = (
+    "save the sheet as CSV; in Python, read it with `pandas.read_excel` and give the frame to"
+    " ConfusionMatrix.from_frame, or from_counts if it is a matrix (with index_col=0)."
+)
 # Found by their first bytes, and not read: (bytes, what it is, what to do).
 _UNREADABLE = (
     (b"\x1f\x8b", "gzip inside gzip", "decompress it once."),
@@ -64,6 +69,11 @@ _UNREADABLE = (
     (b"\xfe\xff", "UTF-16 text", "save it as UTF-8."),
     (b"SQLite format 3\x00", "an SQLite database", "write the table to CSV or Parquet."),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write the table to CSV or Parquet."),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "a workbook (.xls) or other old Office file",
+        _SHEET_HINT,
+    ),
     (b"%PDF", "a PDF document", "write the table to CSV or Parquet."),
 )
 
@@ -176,7 +186,15 @@ def _format_of(path: Path, head: bytes) -> Format:
         # Its first member is named behind 30 bytes: numpy's archives hold arrays.
         if path.suffix.lower() == ".npz" or b".npy" in head[30:90]:
             return "npz"
-        _refuse_content(path, "a zip archive", "unpack it.")
+        book = _workbook(path)
+        _refuse_content(path, book or "a zip archive", _SHEET_HINT if book else "unpack it.")
+    if head[8:12] == b"DUCK" and b"\x00" in head[12:20]:
+        _refuse_content(
+            path,
+            "a DuckDB database",
+            "open it with `con = duckdb.connect(path)`, and give the table to"
+            ' `ConfusionMatrix.from_frame(con.table("..."))`; or write the table to Parquet.',
+        )
     for magic, what, hint in _UNREADABLE:
         if head.startswith(magic):
             _refuse_content(path, what, hint)
@@ -188,6 +206,20 @@ def _format_of(path: Path, head: bytes) -> Format:
     if text.startswith(b"<"):
         _refuse_content(path, "HTML or XML", "check whether a download returned an error page.")
     return "json" if text.startswith((b"{", b"[")) else "csv"
+
+
+def _workbook(path: Path) -> str | None:
+    """Return what to call a zip archive that a spreadsheet program wrote."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            mime = archive.read("mimetype") if "mimetype" in names else b""
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, zlib.error):
+        # Damaged or packed in a way of its own: an archive, no more is known.
+        return None
+    if any(name.startswith("xl/") for name in names):
+        return "an Excel workbook"
+    return "an OpenDocument spreadsheet" if mime.endswith(b"opendocument.spreadsheet") else None
 
 
 def _refuse_cut(path: Path, found: Format) -> None:

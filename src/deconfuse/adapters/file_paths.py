@@ -75,8 +75,9 @@ def expand_paths(paths: Paths) -> FileSet:
     """
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         paths = [paths]
-    elif hasattr(paths, "columns"):
-        # A data frame can be iterated over too: it gives the names of its columns.
+    elif hasattr(paths, "columns") or hasattr(paths, "read"):
+        # A data frame can be iterated over too: it gives the names of its columns. An open file
+        # gives its lines.
         raise _no_path(paths)
     asked = list(paths)
     if not asked:
@@ -94,10 +95,16 @@ def expand_paths(paths: Paths) -> FileSet:
 
 
 def _no_path(given: object) -> InputError:
-    return InputError(
-        f"`path` must be a path or several of them, got {type(given).__name__}.",
-        hint="to count a data frame, use ConfusionMatrix.from_frame.",
-    )
+    message = f"`path` must be a path or several of them, got {type(given).__name__}."
+    if hasattr(given, "read"):
+        name = getattr(given, "name", None)
+        example = f", {name!r}," if isinstance(name, str) else ""
+        return InputError(
+            f"{message[:-1]}, an open file.",
+            hint=f"give its path{example} instead; what has none is written to a file first, or"
+            " read into a data frame for ConfusionMatrix.from_frame.",
+        )
+    return InputError(message, hint="to count a data frame, use ConfusionMatrix.from_frame.")
 
 
 def pattern_of(path: Path) -> str:
@@ -110,6 +117,12 @@ def _expand(text: str) -> FileSet:
         raise InputError(
             f"`path` must be a local file, got {text!r}.",
             hint="download it first, or open it in an engine and use ConfusionMatrix.from_frame.",
+        )
+    if not text.strip():
+        # It would mean the folder one is in, with all that is below it.
+        raise InputError(
+            f"`path` must name a file or a folder, got {text!r}.",
+            hint="is a variable empty? The folder you are in is '.'.",
         )
     if text.startswith("~"):
         text = os.path.expanduser(text)

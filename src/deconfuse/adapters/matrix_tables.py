@@ -10,10 +10,12 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 
 from deconfuse._checks import show
-from deconfuse._named_counts import is_total
-from deconfuse.adapters.csv_headers import Header
+from deconfuse._totals import is_total
+from deconfuse.adapters.csv_headers import Header, read_header
 from deconfuse.adapters.file_formats import HEAD_SIZE, DataFile
 from deconfuse.errors import InputError
 
@@ -23,6 +25,8 @@ __all__ = ["explain_table", "is_table"]
 _SUM_TOLERANCE = 0.02
 # Rows and columns beside the classes that a table may have, as totals and accuracies.
 _MOST_MARGINS = 3
+# Lines of titles and comments that may stand above a table.
+_MOST_TITLES = 9
 _MARGINS_HINT = "each class has a row and a column; leave out sums, shares and accuracies."
 
 
@@ -59,8 +63,13 @@ def explain_table(file: DataFile, header: Header) -> None:
 
     For files that have no columns of labels and predictions, which are an error in any case.
     """
-    rows = _rows(file, header)
-    found = _bare(header, rows, is_whole=_is_whole(file)) or _nearly(file, header, rows)
+    rows, is_whole = _rows(file, header), _is_whole(file)
+    found = (
+        _bare(header, rows, is_whole=is_whole)
+        or _nearly(header, rows, is_whole=is_whole)
+        or _prefixed(header, rows, is_whole=is_whole)
+        or _titled(file)
+    )
     if found is not None:
         reason, hint = found
         raise InputError(f"File {str(file.path)!r} looks like a matrix, but {reason}.", hint=hint)
@@ -68,6 +77,33 @@ def explain_table(file: DataFile, header: Header) -> None:
 
 def _is_whole(file: DataFile) -> bool:
     return len(file.head) < HEAD_SIZE
+
+
+def _titled(file: DataFile) -> tuple[str, str] | None:
+    """Say that lines stand above the class names."""
+    lines = file.head.splitlines(keepends=True)
+    for above in range(1, min(_MOST_TITLES, len(lines) - 2) + 1):
+        if not lines[above].strip():
+            continue
+        # Only the beginning of a long file is here, and its last line may be cut.
+        kept = lines[above:] if _is_whole(file) else lines[above:-1]
+        table = replace(file, head=b"".join(kept))
+        try:
+            header = read_header(table)
+        except InputError:
+            return None
+        rows = _rows(table, header)
+        is_square = all(len(row) == len(header.names) for row in rows)
+        if is_square and _alike(
+            [row[0] for row in rows], header.names[1:], is_whole=_is_whole(file)
+        ):
+            first = lines[0].decode("utf-8-sig", errors="replace").strip()
+            said = "a comment" if first.startswith("#") else "a title"
+            return (
+                f"it begins with {said}, {show([first])}, where the class names should be",
+                f"delete what stands above the class names, which are in line {above + 1}.",
+            )
+    return None
 
 
 def _rows(file: DataFile, header: Header) -> list[list[str]]:
@@ -92,10 +128,10 @@ def _bare(header: Header, rows: list[list[str]], *, is_whole: bool) -> tuple[str
     )
 
 
-def _nearly(file: DataFile, header: Header, rows: list[list[str]]) -> tuple[str, str] | None:
+def _nearly(header: Header, rows: list[list[str]], *, is_whole: bool) -> tuple[str, str] | None:
     """Say what keeps a table with the same names on rows and columns from being a matrix."""
     named = [row[0] for row in rows]
-    if _alike(named, header.names, is_whole=_is_whole(file)) and all(
+    if _alike(named, header.names, is_whole=is_whole) and all(
         len(row) == len(header.names) + 1 for row in rows
     ):
         return (
@@ -103,7 +139,7 @@ def _nearly(file: DataFile, header: Header, rows: list[list[str]]) -> tuple[str,
             "begin that line with an empty field, above the names of the rows.",
         )
     columns = header.names[1:]
-    if not _alike(named, columns, is_whole=_is_whole(file)):
+    if not _alike(named, columns, is_whole=is_whole):
         return None
     written = "write numbers with a point and without marks for thousands; 0 where nothing is."
     for line, row in enumerate(rows, 2):
@@ -114,11 +150,14 @@ def _nearly(file: DataFile, header: Header, rows: list[list[str]]) -> tuple[str,
             )
     on_rows = [name for name in named if name not in columns]
     # What follows the beginning of a long file is not known.
-    on_columns = [name for name in columns if name not in named] if _is_whole(file) else []
+    on_columns = [name for name in columns if name not in named] if is_whole else []
     if on_rows or on_columns:
         hint = _MARGINS_HINT
         if {*map(_plain, on_rows)} & {*map(_plain, columns)}:
-            hint = "write each class in one way, with the same case and without spaces around."
+            hint = (
+                "write each class in one way, with the same case, without spaces around, and whole"
+                " numbers without a point (1, not 1.0)."
+            )
         return (
             f"it names {show(on_rows) or 'none'} on rows only, {show(on_columns) or 'none'} on"
             " columns only",
@@ -134,6 +173,39 @@ def _nearly(file: DataFile, header: Header, rows: list[list[str]]) -> tuple[str,
     return None
 
 
+def _prefixed(header: Header, rows: list[list[str]], *, is_whole: bool) -> tuple[str, str] | None:
+    """Say that rows or columns have more to their names than the classes, as in C_1, C_2."""
+    named, columns = [row[0] for row in rows], header.names[1:]
+    starts = _start(named), _start(columns)
+    bare = [
+        [name[len(start) :] for name in names]
+        for names, start in zip((named, columns), starts, strict=True)
+    ]
+    if not any(starts) or any(len(row) != len(header.names) for row in rows):
+        return None
+    same = {*map(_plain, bare[0])} == {*map(_plain, bare[1])}
+    if not same or len(bare[0]) != len(bare[1]) or not is_whole:
+        return None
+    return (
+        f"it names {show(named, 3)} on rows and {show(columns, 3)} on columns",
+        "name each class in one way on both, without"
+        f" {' and '.join(repr(start) for start in starts if start)}.",
+    )
+
+
+def _start(names: Sequence[str]) -> str:
+    """Return what all names begin with, a word and a mark, or letters before numbers."""
+    ends = (min(names), max(names)) if len(names) > 1 else ("", "")
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
+    start = "".join(letter for letter, _ in shared)
+    word = re.match(r".*[\W_]", start, re.DOTALL)
+    if word:
+        return word.group()
+    letters = re.match(r"[^\W\d_]+", start)
+    is_numbered = letters and all(name[letters.end() :].isdecimal() for name in names)
+    return letters.group() if letters and is_numbered else ""
+
+
 def _alike(named: Sequence[str], columns: Sequence[str], *, is_whole: bool) -> bool:
     """Return whether rows and columns name the same classes, but for writing and margins."""
     rows, heads = [_plain(name) for name in named], {_plain(name) for name in columns}
@@ -145,7 +217,8 @@ def _alike(named: Sequence[str], columns: Sequence[str], *, is_whole: bool) -> b
 
 
 def _plain(name: str) -> str:
-    return " ".join(re.split(r"[\s_]+", name.strip().casefold()))
+    plain = " ".join(re.split(r"[\s_]+", name.strip().casefold()))
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", plain)
 
 
 def _refuse_scores(file: DataFile, header: Header, cells: list[list[float]]) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from deconfuse._checks import Label, as_label, kind_of, show
 from deconfuse._columns import Vocabulary
+from deconfuse._strangers import warn_of_strangers
 from deconfuse._tally import assemble
 from deconfuse.adapters.column_names import ColumnChoice
 from deconfuse.confusion import ConfusionMatrix
@@ -126,6 +127,11 @@ def build_matrix(
     InputError
         If values cannot be class names, are of two types, or look like identifiers, or if weights
         are missing, negative or not finite.
+
+    Warns
+    -----
+    DeconfuseWarning
+        If no class is in both columns.
     """
     rows = int(table.rows.sum())
     refuse_empty(rows)
@@ -141,6 +147,9 @@ def build_matrix(
     place = {name: position for position, name in enumerate(labels)}
     true_at, pred_at = true.positions(place), pred.positions(place)
     matrix = assemble(true_at, pred_at, counts, len(labels))
+    if columns.prediction is not None:
+        # Said at the line that called `from_frame` or `from_file`.
+        warn_of_strangers(matrix, labels, rows, stacklevel=4)
     if squares is None:
         return ConfusionMatrix(matrix, labels)
     return ConfusionMatrix(matrix, labels, assemble(true_at, pred_at, squares, len(labels)))

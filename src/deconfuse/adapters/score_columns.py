@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import Label, class_names, show
+from deconfuse._checks import Label, as_label, class_names, show
 from deconfuse.adapters.column_names import find_column
 from deconfuse.adapters.pairs import CodedValues, PairTable
 from deconfuse.errors import InputError
@@ -26,6 +26,7 @@ __all__ = [
     "add_position",
     "name_positions",
     "read_scores",
+    "refuse_strange_scores",
     "refuse_unknown_scores",
 ]
 
@@ -46,14 +47,11 @@ class ScoreColumns:
         Class names in the order of the scores; None for 0, 1, 2 and so on.
     is_list : bool
         Whether the scores are lists in one column.
-    named_by_column : bool
-        Whether the class names are the names of the columns, which can only be strings.
     """
 
     columns: tuple[str, ...]
     classes: tuple[Label, ...] | None
     is_list: bool
-    named_by_column: bool = False
 
     @property
     def described(self) -> str:
@@ -61,7 +59,21 @@ class ScoreColumns:
         return show(self.columns)
 
     def class_list(self, n_scores: int, true: npt.NDArray[Any] | CodedValues) -> tuple[Label, ...]:
-        """Return the class of each score, as numbers where the labels are numbers."""
+        """Return the class of each score, as numbers where the labels are numbers.
+
+        Raises
+        ------
+        InputError
+            If no label is one of them: then columns have other names than their classes.
+        """
+        classes = self._typed_classes(n_scores, true)
+        distinct = true.distinct if isinstance(true, CodedValues) else true
+        refuse_strange_scores(self, classes, distinct.tolist())
+        return classes
+
+    def _typed_classes(
+        self, n_scores: int, true: npt.NDArray[Any] | CodedValues
+    ) -> tuple[Label, ...]:
         if self.classes is None:
             return tuple(range(n_scores))
         if self.is_list and len(self.classes) != n_scores:
@@ -70,9 +82,10 @@ class ScoreColumns:
                 f" lists of {n_scores:,} in {self.columns[0]!r}."
             )
         names = self.classes
-        # A column can only be named by a string: "7" is meant to be 7 where labels are integers.
-        numbers = all(_WHOLE_NUMBER.fullmatch(str(name)) for name in names)
-        if self.named_by_column and true.dtype.kind in "iu" and numbers:
+        # A column, or what is typed in a terminal, can only be a string: "7" is meant to be 7 where
+        # labels are integers.
+        numbers = all(isinstance(name, str) and _WHOLE_NUMBER.fullmatch(name) for name in names)
+        if true.dtype.kind in "iu" and numbers:
             return tuple(int(str(name)) for name in names)
         return names
 
@@ -97,7 +110,7 @@ def read_scores(scores: Scores, columns: Sequence[str]) -> ScoreColumns:
     >>> read_scores(["cat", "dog"], ["label", "cat", "dog"]).classes
     ('cat', 'dog')
     >>> read_scores({"p": [7, 8]}, ["label", "p"])
-    ScoreColumns(columns=('p',), classes=(7, 8), is_list=True, named_by_column=False)
+    ScoreColumns(columns=('p',), classes=(7, 8), is_list=True)
     """
     if isinstance(scores, str):
         return ScoreColumns((find_column(columns, scores, role="scores"),), None, is_list=True)
@@ -111,7 +124,7 @@ def read_scores(scores: Scores, columns: Sequence[str]) -> ScoreColumns:
     if len(set(found)) < len(found):
         raise InputError(f"`scores` must name each column once, got {show(found)}.")
     if not isinstance(scores, Mapping):
-        return ScoreColumns(found, class_names(found), is_list=False, named_by_column=True)
+        return ScoreColumns(found, class_names(found), is_list=False)
     values = list(scores.values())
     if len(values) == 1 and isinstance(values[0], (list, tuple)):
         return ScoreColumns(found, class_names(values[0], name="scores"), is_list=True)
@@ -124,6 +137,44 @@ def name_positions(table: PairTable, classes: tuple[Label, ...]) -> PairTable:
     names[:] = classes
     positions = np.asarray(table.pred, dtype=np.intp)
     return PairTable(table.true, CodedValues(names, positions), table.rows, table.weights)
+
+
+def refuse_strange_scores(
+    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Any]
+) -> None:
+    """Raise if no label is the class of a score, as where columns are called ``p_cat``.
+
+    Labels that can be no classes are refused elsewhere, with the reason.
+    """
+    try:
+        seen = {as_label(value, name="label") for value in set(labels)}
+    except (InputError, TypeError):
+        return
+    if not seen or not seen.isdisjoint(classes):
+        return
+    found = sorted(seen, key=str)
+    if scores.is_list:
+        hint = f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}}."
+    else:
+        meant = {column: _meant(column, found) for column in scores.columns[:2]}
+        pairs = ", ".join(f"{column!r}: {name!r}" for column, name in meant.items())
+        typed = ",".join(f"{column}={name}" for column, name in meant.items())
+        more = ", ..." if len(scores.columns) > 2 else ""
+        hint = (
+            f"say which class each column is: scores={{{pairs}{more}}}, or"
+            f" `--scores {typed}{more.replace(' ', '')}` on the command line."
+        )
+    raise InputError(
+        f"Scores must belong to the classes of the labels, got scores of {show(classes)} where"
+        f" labels are {show(found)}.",
+        hint=hint,
+    )
+
+
+def _meant(column: str, labels: Sequence[Label]) -> Label:
+    """Return the label that the name of a column ends with, or else any, as an example."""
+    ends = [label for label in labels if column.casefold().endswith(str(label).casefold())]
+    return max(ends, key=lambda label: len(str(label)), default=labels[0])
 
 
 def refuse_unknown_scores(missing: int, rows: int, scores: ScoreColumns) -> None:

@@ -56,14 +56,27 @@ class Columns:
     labels: str | None = None
 
     @property
-    def score_columns(self) -> str | list[str] | None:
-        """The one column of lists, or the columns of the classes."""
+    def score_columns(self) -> str | list[str] | dict[str, str] | None:
+        """The one column of lists, the columns of the classes, or columns with their classes."""
         if not self.scores:
             return None
-        if len(self.scores) > 1:
-            return list(self.scores)
-        (names,) = self.scores
-        return [name.strip() for name in names.split(",")] if "," in names else names
+        names = list(self.scores)
+        if len(names) == 1:
+            names = [name.strip() for name in names[0].split(",")] if "," in names[0] else names
+        if all("=" in name for name in names):
+            return _with_classes(names)
+        return names if len(self.scores) > 1 or "," in self.scores[0] else names[0]
+
+
+def _with_classes(pairs: Sequence[str]) -> dict[str, str]:
+    """Return columns and their classes, of words such as p_cat=cat."""
+    classes: dict[str, str] = {}
+    for pair in pairs:
+        column, _, name = pair.rpartition("=")
+        if column in classes:
+            raise InputError(f"`--scores` must name each column once, got {column!r} twice.")
+        classes[column] = name
+    return classes
 
 
 class Input(NamedTuple):

@@ -66,7 +66,8 @@ ScoresOption = Annotated[
     typer.Option(
         "--scores",
         help="Predict the class with the highest score: a column of lists, or the columns of the"
-        " classes, with commas between (cat,dog,bird) or each with a --scores of its own.",
+        " classes, with commas between (cat,dog,bird) or each with a --scores of its own. Where"
+        " columns have other names, p_cat=cat,p_dog=dog says their classes.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),
