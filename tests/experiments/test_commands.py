@@ -104,7 +104,8 @@ def test_reproduce_from_data_to_text(
 def test_only_report_trains_nothing(tmp_path: Path) -> None:
     for config in plan_runs(["mnist"], [1.0, 0.1], range(3)):
         write_record(tmp_path / "records", make_record(config))
-    result = RUNNER.invoke(app, ["reproduce", "--only-report", "--results", str(tmp_path)])
+    options = ["--only-report", "--experiment", "1", "--data", str(tmp_path)]
+    result = RUNNER.invoke(app, ["reproduce", *options, "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "figures" / "overlap.png").stat().st_size > 10_000
 
@@ -137,7 +138,14 @@ def test_experiment_2_needs_no_balanced_models(
         (["--only-report", "--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
         (["--workers", "0"], "`--workers` must be at least 1, got 0"),
         (["--sampling", "odd"], "`--sampling` must be relative or budget, got 'odd'"),
+        (["--threads", "0"], "`--threads` must be at least 1, got 0"),
+        (["--threads", "-1"], "`--threads` must be at least 1, got -1"),
         (["--workers", "2", "--dask", "x"], "Only one of `--workers` and `--dask` can be given"),
+        (["--threads", "2", "--dask", "x"], "Only one of `--threads` and `--dask` can be given"),
+        (["--only-report", "--dataset", "imagenet"], "must come without `--dataset`"),
+        (["--only-report", "--alpha", "1"], "must come without `--alpha`"),
+        (["--only-report", "--seeds", "30"], "must come without `--seeds`"),
+        (["--only-report", "--no-keep-arrays"], "must come without `--keep-arrays`"),
     ],
 )
 def test_bad_options(arguments: list[str], message: str, tmp_path: Path) -> None:

@@ -33,8 +33,22 @@ app.add_typer(data_app, name="data")
 _out = Console()
 
 
+#: Options that only say what to train and where.
+_ONLY_TRAINING = (
+    "dataset",
+    "alpha",
+    "seeds",
+    "workers",
+    "threads",
+    "dask",
+    "sampling",
+    "keep_arrays",
+)
+
+
 @app.command()
 def reproduce(
+    ctx: typer.Context,
     dataset: Annotated[
         list[str] | None,
         typer.Option(help=f"Repeat for several: {', '.join(DATASETS)}. Default: all."),
@@ -66,7 +80,8 @@ def reproduce(
         bool, typer.Option(help="Keep scores and embeddings of every run in the data folder.")
     ] = True,
     measure_again: Annotated[
-        bool, typer.Option("--measure-again", help="First measure all kept arrays once more.")
+        bool,
+        typer.Option("--measure-again", help="First measure the runs there are once more."),
     ] = False,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Train nothing; write text, tables and figures.")
@@ -89,8 +104,16 @@ def reproduce(
 
     if experiment not in (None, 1, 2):
         raise InputError(f"`--experiment` must be 1 or 2, got {experiment}.")
-    if workers is not None and workers < 1:
-        raise InputError(f"`--workers` must be at least 1, got {workers}.")
+    for option, number in (("--workers", workers), ("--threads", threads)):
+        if number is not None and number < 1:
+            raise InputError(f"`{option}` must be at least 1, got {number}.")
+        if number is not None and dask is not None:
+            raise InputError(
+                f"Only one of `{option}` and `--dask` can be given, got both.",
+                hint="a Dask cluster's workers and threads are chosen where it is started.",
+            )
+    if only_report:
+        _refuse_training_options(ctx)
     folder = data_folder(data)
     if measure_again:
         again = sweep.measure_again(sweep.Places(results / "records", folder), folder / "cache")
@@ -101,6 +124,20 @@ def reproduce(
     written = write_results(results, results / "records", folder / "cache")
     _print_verdicts(results, experiment)
     _out.print(f"Wrote {len(written)} files; read {results / 'REPRODUCTION.md'}.")
+
+
+def _refuse_training_options(ctx: typer.Context) -> None:
+    """Name an option that a report would not heed: it is of all records there are."""
+    for name in _ONLY_TRAINING:
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"`--only-report` must come without `{option}`: it trains nothing, and reports on "
+                "all records there are.",
+                hint="leave one of them out; for a report on some records, put them in a folder "
+                "of their own and name it with --results.",
+            )
 
 
 def _plan(
@@ -136,8 +173,6 @@ def _sweep(
     from deconfuse.experiments.sweep import Places, expected_cost, run_sweep
 
     workers, threads, address = crew
-    if address is not None and workers is not None:
-        raise InputError("Only one of `--workers` and `--dask` can be given, got both.")
     places = Places(results / "records", data, data / "cache" if keep_arrays else None)
     open_crew = (
         crews.dask_crew(address)
