@@ -215,7 +215,7 @@ def diagnose(
     epsilon : float, optional
         Added to every cell; by default ``1 / n_classes``.
     level : float
-        Level of the intervals, and of the tests for bias.
+        Level of the intervals, and of the tests for bias and for pairs that stand out.
     n_pairs : int
         How many pairs of classes to keep, of those that can be ranked and of those that cannot.
 
@@ -270,7 +270,7 @@ def diagnose(
         biases=biases,
         attribution=attribution,
         reliability=reliability,
-        findings=find(pairs, typical, biases, attribution, reliability),
+        findings=find(pairs, typical, biases, attribution, reliability, level=level),
     )
 
 

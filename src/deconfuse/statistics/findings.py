@@ -9,16 +9,20 @@ from typing import Literal
 
 from deconfuse._checks import Label
 from deconfuse._text import printable, shorten, significant
+from deconfuse.normalization import Normalized
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, PairRanking
+from deconfuse.statistics.standing_out import surely_uneven
 
 __all__ = ["Finding", "FindingKind", "find"]
 
 FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predicted", "careful"]
 
 _MOST = 5
+# Pairs whose confusions are held against chance, the surest first.
+_LOOKED_AT = 50
 # A class predicted this many times too often, or too rarely, is worth a sentence.
 _SLIGHT_BIAS = 1.1
 _MANY_TIMES = 100
@@ -67,11 +71,11 @@ def find(
     biases: Sequence[ClassBias],
     attribution: Attribution,
     reliability: Reliability,
+    *,
+    level: float,
 ) -> tuple[Finding, ...]:
     """Return all findings: what is alike, what is biased, what only looks alike, what to doubt."""
-    standing_out = [
-        pair for pair in pairs.most_alike(_MOST) if pair.low > _STANDS_OUT * typical_similarity
-    ]
+    standing_out = _standing_out(pairs, typical_similarity, attribution.normalized, level)
     return (
         *_look_alikes(standing_out, typical_similarity),
         *_biases(biases),
@@ -85,6 +89,24 @@ def find(
         *_unsure_pairs(pairs.most_alike(1), pairs.uncertain(_MOST), typical_similarity),
         *_doubts(reliability, biases),
     )
+
+
+def _standing_out(
+    pairs: PairRanking, typical: float, normalized: Normalized, level: float
+) -> list[LookAlike]:
+    """Return the pairs worth a sentence: surely alike, and not the luckiest of many by chance.
+
+    An interval is about one pair. Of many pairs some are confused twice or thrice by chance, and
+    the intervals of these lie far above the middle one. So the confusions must also be more than
+    would be seen, in any of all pairs, were all equally alike.
+    """
+    candidates = pairs.most_alike(_LOOKED_AT)
+    uneven = surely_uneven(normalized, pairs.places(_LOOKED_AT), level)
+    return [
+        pair
+        for pair, sure in zip(candidates, uneven, strict=True)
+        if sure and pair.low > _STANDS_OUT * typical
+    ][:_MOST]
 
 
 def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:

@@ -14,7 +14,15 @@ from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import sample_unit
 
-__all__ = ["LARGEST_LOG_ERROR", "LookAlike", "PairRanking", "PairTable", "half_width", "pair_table"]
+__all__ = [
+    "LARGEST_LOG_ERROR",
+    "LookAlike",
+    "PairRanking",
+    "PairTable",
+    "half_width",
+    "pair_table",
+    "pick_cells",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -122,8 +130,8 @@ def pair_table(cm: ConfusionMatrix, epsilon: float) -> PairTable:
     keys = np.unique(low.astype(np.int64) * n_classes + high)
     rows, columns = (keys // n_classes).astype(np.intp), (keys % n_classes).astype(np.intp)
     four = [(rows, columns), (columns, rows), (rows, rows), (columns, columns)]
-    counts = [_pick(cm.counts, at) for at in four]
-    variances = [_pick(cm.variances, at) for at in four]
+    counts = [pick_cells(cm.counts, at) for at in four]
+    variances = [pick_cells(cm.variances, at) for at in four]
     unit = sample_unit(cm)
     error = np.zeros(len(keys))
     for count, variance in zip(counts, variances, strict=True):
@@ -178,6 +186,11 @@ class PairRanking:
         """Return the pairs that are surely most similar, of those with enough samples."""
         return tuple(self._pair(index) for index in self._orders[True][:limit])
 
+    def places(self, limit: int) -> list[tuple[int, int]]:
+        """Return the positions of the classes of the pairs that are surely most similar."""
+        best = self._orders[True][:limit]
+        return [(int(self.table.rows[at]), int(self.table.columns[at])) for at in best]
+
     def uncertain(self, limit: int) -> tuple[LookAlike, ...]:
         """Return pairs with too few samples, by the low end of their intervals."""
         return tuple(self._pair(index) for index in self._orders[False][:limit])
@@ -228,7 +241,8 @@ def _log_similarity(counts: list[FloatArray], epsilon: float) -> FloatArray:
     return np.where(np.isnan(result), -np.inf, result)
 
 
-def _pick(matrix: Any, at: tuple[IntArray, IntArray]) -> FloatArray:
+def pick_cells(matrix: Any, at: tuple[IntArray, IntArray]) -> FloatArray:
+    """Return some cells of a dense or sparse matrix, by rows and columns."""
     if len(at[0]) == 0:
         return np.zeros(0)
     picked = matrix[at[0], at[1]]
