@@ -86,10 +86,16 @@ def count_file(
     InputError
         If a file does not exist, is empty, truncated, malformed or not what its name says; if a
         column is missing, or holds missing values, floats or identifiers; if two class names
-        differ only in the spaces around them; if a table could be scores as well as a matrix; if
-        columns are named for a matrix, which has none.
+        differ only in the spaces around them; if no label is the class of a score; if a table
+        could be scores as well as a matrix, or has predictions on rows, or totals; if columns are
+        named for a matrix, which has none.
     MissingExtraError
         For Arrow IPC, and for matrices in zstd, if PyArrow is not installed.
+
+    Warns
+    -----
+    DeconfuseWarning
+        If no label occurs among the predictions, as with "cat" and "Cat".
 
     Notes
     -----

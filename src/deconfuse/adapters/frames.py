@@ -80,8 +80,13 @@ def count_frame(
     Raises
     ------
     InputError
-        If a column is missing, holds missing values, floats or identifiers, or if labels and
-        predictions are of different types.
+        If a column is missing, holds missing values, floats or identifiers, if labels and
+        predictions are of different types, or if no label is the class of a score.
+
+    Warns
+    -----
+    DeconfuseWarning
+        If no label occurs among the predictions, as with "cat" and "Cat".
 
     Notes
     -----
