@@ -102,15 +102,15 @@ def section(records: Sequence[Record]) -> str:
     return "\n\n".join(
         [
             "## Where bi is not best, and why",
-            "One cause to look for: M1 comes from balanced sets, but model 1 may still over- "
-            "predict some classes. The paper's networks do: they stop as soon as they reach 60 % "
-            "balanced accuracy, often after one epoch. M1 is then not doubly balanced itself, and "
-            "bi-normalization, which removes exactly that, cannot reach it. The *ceiling* is the "
-            "Overlap of M1 with bi(M1): what bi would reach with nothing left of M2's imbalance. "
-            "Were this the cause, bi would lose on the seeds of a low ceiling, and the "
-            "correlation of a seed's mean lead with its ceiling would be positive. Where its "
-            "interval holds zero, it is not shown to be. Intervals are over seeds: the runs of a "
-            "seed share one M1.",
+            "One cause to look for: M1 comes from balanced sets, but model 1 may still "
+            "over-predict some classes. The paper's networks do: they stop as soon as they reach "
+            "60 % balanced accuracy, often after one epoch. M1 is then not doubly balanced "
+            "itself, and bi-normalization, which removes exactly that, cannot reach it. The "
+            "*ceiling* is the Overlap of M1 with bi(M1): what bi would reach with nothing left of "
+            "M2's imbalance. Were this the cause, bi would lose on the seeds of a low ceiling, "
+            "and the correlation of a seed's mean lead with its ceiling would be positive. Where "
+            "its interval holds zero, it is not shown to be. Intervals are over seeds: the runs "
+            "of a seed share one M1.",
             markdown_table(head, rows),
             "The cost of a class is how much farther from M1 bi is than the best other "
             "normalization, summed over its row and column and averaged over the runs where bi is "
