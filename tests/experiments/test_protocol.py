@@ -18,6 +18,7 @@ from deconfuse.experiments import Dataset, Outcome, Task, load_dataset, run_prot
 from deconfuse.experiments.analysis import Question, score_records
 from deconfuse.experiments.crews import executor_width
 from deconfuse.experiments.reproduction import write_results
+from deconfuse.experiments.sweep import SweepError
 
 CENTRES = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2]])
 
@@ -137,6 +138,14 @@ def test_seeds_and_levels_of_numpy(blobs: Dataset) -> None:
 
 def never(task: Task) -> Outcome:
     raise AssertionError("nothing may be trained")
+
+
+def test_a_function_that_fails_says_what_is_kept(blobs: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(SweepError, match="AssertionError: nothing may be trained") as error:
+        run_protocol(never, blobs, alphas=[1.0], seeds=[0])
+    assert error.value.hint == "give a `folder` to keep finished runs and go on from them."
+    with pytest.raises(SweepError, match="finished runs are kept"):
+        run_protocol(never, blobs, folder=tmp_path, alphas=[1.0], seeds=[0])
 
 
 def test_a_class_that_could_be_left_empty_is_named_before_training(blobs: Dataset) -> None:

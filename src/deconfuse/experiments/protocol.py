@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import train_run
 from deconfuse.experiments.sets import Dataset
-from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
@@ -120,12 +121,15 @@ def run_protocol(
         records = Path(scratch) if folder is None else Path(folder)
         places = Places(records, data=records)
         _refuse_other_data(records, dataset, configs)
-        if executor is not None:
-            crew = executor_crew(executor, executor_width(executor))
-            run_sweep(configs, places, crew, run=job)
-        else:
-            with ThreadPoolExecutor(1) as alone:
-                run_sweep(configs, places, executor_crew(alone, 1), run=job)
+        with ThreadPoolExecutor(1) if executor is None else nullcontext(executor) as chosen:
+            crew = executor_crew(chosen, executor_width(chosen))
+            try:
+                run_sweep(configs, places, crew, run=job)
+            except SweepError as error:
+                if folder is not None:
+                    raise
+                hint = "give a `folder` to keep finished runs and go on from them."
+                raise SweepError(error.message, hint=hint) from error
         return read_records(records, configs)
 
 
