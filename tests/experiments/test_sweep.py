@@ -267,7 +267,7 @@ def test_a_cache_that_cannot_be_written_is_warned_of(data: Path) -> None:
 def test_a_given_pool_that_breaks_is_not_tried_again(data: Path) -> None:
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
-        pytest.raises(SweepError, match=r"executor must live .* but it broke .*; 3 runs are left"),
+        pytest.raises(SweepError, match=r"executor must live .* but it broke, .*; 3 runs are left"),
     ):
         run_sweep(PLAN[:3], places(data), executor_crew(pool, 1), run=slices.run_and_die)
 

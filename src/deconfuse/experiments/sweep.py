@@ -168,10 +168,10 @@ def run_sweep(
         except BrokenExecutor as error:
             if not crew.is_replaced:
                 raise SweepError(
-                    f"The executor must live until all runs are done, but it broke ({error}); "
-                    f"{len(missing)} runs are left.",
-                    hint="workers that die are often short of memory: make a pool of fewer "
-                    "workers and start again; runs whose records are in a folder are kept.",
+                    "The executor must live until all runs are done, but it broke, as it does when "
+                    f"a worker runs out of memory ({error}); {len(missing)} runs are left.",
+                    hint="start again with a new pool, of fewer workers if memory is short; "
+                    "finished runs are kept.",
                 ) from error
             deaths = deaths + 1 if len(missing) == before else 1
             if deaths >= _PATIENCE:
