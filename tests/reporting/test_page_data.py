@@ -581,6 +581,9 @@ def test_a_cell_lists_its_samples_with_pictures(open_report: Open) -> None:
     rows = np.flatnonzero((true == i) & (pred == j))
     samples = dc.Samples(true, pred, ids=ids, images=images, max_per_cell=4)
     reader = open_report(cm, f"#cell={i}.{j}", samples=samples)
+    for picture in reader.page.locator(".samples img").all():
+        picture.scroll_into_view_if_needed()
+        picture.evaluate("(image) => image.decode()")
     shown = reader.ask(
         "return [...root.querySelector('.samples').querySelectorAll('img')]"
         ".map((image) => [image.alt, image.naturalWidth]);"
