@@ -40,15 +40,14 @@ def told(cm: ConfusionMatrix) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     ("n_classes", "samples", "skew"),
-    [(5, 100, 0.0), (10, 50, 0.0), (20, 100, 0.0), (10, 50, 1.0), (20, 100, 1.0), (60, 100, 0.0)],
+    [(5, 100, 0.0), (10, 50, 0.0), (20, 100, 0.0), (10, 50, 1.0), (20, 1000, 1.5), (50, 400, 1.0)],
 )
 def test_errors_by_chance_are_rarely_called_alike(n_classes: int, samples: int, skew: float):
-    runs = 12 if n_classes > 50 else 40
     alarms = sum(
-        bool(told(drawn(even_matrix(n_classes, 0.8), samples, skew, seed))) for seed in range(runs)
+        bool(told(drawn(even_matrix(n_classes, 0.9), samples, skew, seed))) for seed in range(60)
     )
-    # Of 40 runs at 5 %, six or more happen once in a hundred times.
-    assert alarms <= 5
+    # Of 60 runs at 5 %, eight or more happen once in a hundred times.
+    assert alarms <= 7
 
 
 @pytest.mark.parametrize("skew", [0.0, 1.0])
@@ -73,19 +72,27 @@ def test_a_pair_is_not_hidden_by_one_that_is_more_alike():
     assert surely_uneven(normalized, [], 0.95).tolist() == []
 
 
+def fitted_by_proportions(counts: FloatArray) -> FloatArray:
+    """Return the means of equally similar pairs, by meeting rows, columns and trace in turn."""
+    means = np.ones_like(counts)
+    hits = np.eye(len(counts), dtype=bool)
+    for _ in range(5_000):
+        means *= (counts.sum(axis=1) / means.sum(axis=1))[:, None]
+        means *= counts.sum(axis=0) / means.sum(axis=0)
+        means[hits] *= np.trace(counts) / np.trace(means)
+        means[~hits] *= counts[~hits].sum() / means[~hits].sum()
+    return means
+
+
 def test_the_test_is_that_of_two_poisson_numbers():
-    counts = np.full((3, 3), 2)
-    np.fill_diagonal(counts, 50)
-    counts[0, 1], counts[1, 0] = 9, 8
-    cm = ConfusionMatrix.from_counts(counts)
-    normalized = cm.normalize("bi")
-    bi = np.asarray(normalized.matrix)
-    even = (3 - np.trace(bi)) / 6
-    means = [even / (normalized.left[i] * normalized.right[j]) - 1 / 3 for i, j in ((0, 1), (1, 0))]
+    counts = np.array([[50.0, 9, 2], [8, 90, 3], [2, 1, 30]])
+    normalized = ConfusionMatrix.from_counts(counts.astype(int)).normalize("bi")
+    fitted = fitted_by_proportions(counts)
+    means = fitted[0, 1], fitted[1, 0]
     x, y = np.meshgrid(np.arange(200), np.arange(200), indexing="ij")
     reached = (x + 1 / 3) * (y + 1 / 3) >= (9 + 1 / 3) * (8 + 1 / 3) - 1e-9
     chance = (poisson.pmf(x, means[0]) * poisson.pmf(y, means[1]))[reached].sum()
-    for level, expected in ((1 - 3 * chance * 1.001, True), (1 - 3 * chance * 0.999, False)):
+    for level, expected in ((1 - 3 * chance * 1.01, True), (1 - 3 * chance * 0.99, False)):
         assert surely_uneven(normalized, [(0, 1)], level).tolist() == [expected]
 
 
@@ -102,6 +109,15 @@ def test_weights_of_any_scale_and_sparse_counts_say_the_same():
             )
         )
         assert plain == weighted == kept_sparse
+
+
+def test_classes_that_are_never_seen_or_never_predicted_are_no_trouble():
+    counts = np.array([[50, 9, 0, 0], [8, 60, 0, 0], [3, 2, 0, 0], [0, 0, 0, 0]])
+    normalized = ConfusionMatrix.from_counts(counts).normalize("bi")
+    places = [(0, 1), (0, 2), (1, 3)]
+    assert surely_uneven(normalized, places, 0.95).tolist() == [False, False, False]
+    flawless = ConfusionMatrix.from_counts(np.diag([4, 5, 6])).normalize("bi")
+    assert surely_uneven(flawless, [(0, 1)], 0.95).tolist() == [False]
 
 
 @pytest.mark.parametrize("many", [10**6, 10**12])

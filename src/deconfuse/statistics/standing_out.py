@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.stats import norm, poisson
 
 from deconfuse.normalization import Normalized
+from deconfuse.scaling import scale
 from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.similarity import pick_cells
 
@@ -19,7 +21,9 @@ FloatArray = NDArray[np.float64]
 # How many standard deviations of a count are looked at.
 _REACH = 40.0
 # Logs of counts as large as this are normal for all purposes.
-_MANY = 1e6
+_MANY = 1e4
+# The trace is met to this share of the errors, which is far below their noise.
+_TRACE_TOLERANCE, _MOST_FITS = 1e-4, 30
 
 
 def surely_uneven(
@@ -42,27 +46,35 @@ def surely_uneven(
 
     Notes
     -----
-    Were all pairs equally alike, every cell beside the diagonal of the bi-normalized matrix would
-    be :math:`\beta = (n - \mathrm{tr} B) / (n (n - 1))`, and the counts of a pair Poisson numbers
-    of mean :math:`\beta / (l_i r_j)` and :math:`\beta / (l_j r_i)`, epsilon taken off, with the
-    factors :math:`l, r` of the normalization. The p-value is the probability of a product of the
-    two at least as large as the one seen, which is what similarity is made of, times the number of
-    all pairs. Unlike an interval, it holds for counts of one and two. Pairs that were found are
-    left out of :math:`\beta`, and the others are looked at once more.
+    Were all pairs equally alike, every count would be a Poisson number of mean :math:`a_i b_j`
+    beside the diagonal and :math:`K a_i b_i` on it: classes of any size and favour, and one number
+    for how well they are told apart. This is fitted by maximum likelihood, which is to meet the
+    sums of rows and columns and the trace. The p-value of a pair is the probability of a product of
+    its two counts at least as large as the one seen, which is what similarity is made of, times the
+    number of all pairs. Unlike an interval, it holds for counts of one and two. In pairs that were
+    found the counts are then replaced by their means, and the others are looked at once more.
     """
-    counts, expected, shares = _cells(normalized, pairs)
-    n_classes = normalized.source.n_classes
-    n_cells = n_classes * (n_classes - 1)
-    rest = n_classes - _trace(normalized)
-    epsilon = normalized.epsilon / sample_unit(normalized.source)
-    found = np.zeros(len(pairs), dtype=bool)
+    unit = sample_unit(normalized.source)
+    epsilon = normalized.epsilon / unit
+    matrix = normalized.source.counts
+    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    counts = pick_cells(matrix, (both.ravel(), both[:, ::-1].ravel())).reshape(-1, 2) / unit
+    row_sums, column_sums = (np.asarray(matrix.sum(axis=axis)).ravel() / unit for axis in (1, 0))
+    trace = float(matrix.diagonal().sum()) / unit
+    n_pairs = len(row_sums) * (len(row_sums) - 1) / 2
+    found = np.zeros(len(both), dtype=bool)
+    means = counts
     while not found.all():
-        left_over = max(rest - float(shares[found].sum()), 0.0)
-        even = left_over / max(n_cells - 2 * int(found.sum()), 1)
-        means = np.maximum(even * expected - epsilon, 0.0)
+        # What was found in a pair is no sign of what is usual.
+        excess = np.where(found[:, None], counts - means, 0.0)
+        rows, columns = row_sums.copy(), column_sums.copy()
+        np.subtract.at(rows, both, excess)
+        np.subtract.at(columns, both[:, ::-1], excess)
+        left, right = _even_rates(rows, columns, trace)
+        means = left[both] * right[both[:, ::-1]]
         now = np.array(
             [
-                not done and _at_least(seen, mean, epsilon) * (n_cells / 2) <= 1 - level
+                not done and _at_least(seen, mean, epsilon) * n_pairs <= 1 - level
                 for done, seen, mean in zip(found, counts, means, strict=True)
             ]
         )
@@ -72,26 +84,40 @@ def surely_uneven(
     return found
 
 
-def _trace(normalized: Normalized) -> float:
-    diagonal = np.asarray(normalized.source.counts.diagonal(), dtype=np.float64)
-    return float((normalized.left * (diagonal + normalized.epsilon) * normalized.right).sum())
+def _even_rates(
+    rows: FloatArray, columns: FloatArray, trace: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the factors of the means beside the diagonal; NaN where nothing is known of a class.
 
-
-def _cells(
-    normalized: Normalized, pairs: Sequence[tuple[int, int]]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return, of both cells of each pair: samples, samples in a cell of one, and the cells' sum."""
-    matrix, unit = normalized.source.counts, sample_unit(normalized.source)
-    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    rows, columns = both, both[:, ::-1]
-    counts = pick_cells(matrix, (rows.ravel(), columns.ravel())).reshape(-1, 2)
-    scale = normalized.left[rows] * normalized.right[columns]
-    shares = ((counts + normalized.epsilon) * scale).sum(axis=1)
-    return counts / unit, 1 / (scale * unit), shares
+    A matrix of ones with another number on its diagonal is scaled to the sums of rows and columns,
+    for the number that gives the trace.
+    """
+    used = (rows > 0) & (columns > 0)
+    wanted = [np.where(used, sums, 0.0)[used] for sums in (rows, columns)]
+    # A class on one side only has no diagonal; what it takes from the other side is shared out.
+    wanted[1] = wanted[1] * (wanted[0].sum() / wanted[1].sum()) if used.any() else wanted[1]
+    total, size = float(wanted[0].sum()), int(used.sum())
+    factors = np.full((2, len(rows)), np.nan)
+    errors = total - trace
+    if size < 2 or not 0 < errors < total:
+        return factors[0], factors[1]
+    ratio = (size - 1) * trace / errors
+    for _ in range(_MOST_FITS):
+        diagonal = sparse.diags_array(np.full(size, max(ratio - 1.0, 0.0))).tocsr()
+        fit = scale(diagonal, rows=wanted[0], columns=wanted[1], epsilon=1.0, throw=False)
+        fitted = total - float(ratio * (fit.left * fit.right).sum())
+        if abs(fitted - errors) <= _TRACE_TOLERANCE * errors or ratio <= 1:
+            break
+        # The odds of a hit go nearly as the ratio does.
+        ratio = max(ratio * (fitted / errors) * ((total - errors) / (total - fitted)), 1.0)
+    factors[0, used], factors[1, used] = fit.left, fit.right
+    return factors[0], factors[1]
 
 
 def _at_least(seen: FloatArray, means: FloatArray, epsilon: float) -> float:
     """Return the probability of a product (x + epsilon)(y + epsilon) as large as the one seen."""
+    if np.isnan(means).any():
+        return 1.0
     product = (seen[0] + epsilon) * (seen[1] + epsilon)
     if means.min() > _MANY:
         gap = np.log(product) - np.log(means + epsilon).sum()
