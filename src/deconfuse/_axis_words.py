@@ -1,10 +1,10 @@
 r"""What the names of the axes of a table say: whether true classes are on rows, as they must be.
 
 A corner names the rows, or rows and columns, as in ``Map \ Reference``; a data frame names each
-axis. A word tells by itself what an axis holds ("predicted", "reference"), or only where nothing
-but such words is there ("map", "map class", but not "Land cover map", which may be a title), or
-only beside its opposite ("response" where the other axis is "stimulus"). "class" and "label" alone
-tell nothing. Who reads no sign of a transposed table takes it as true on rows.
+axis. A word tells by itself what an axis holds ("predicted", "reference"), or only beside its
+opposite ("model" where the other axis is "truth"), or also where it is all that the corner says
+("map", "map class", but not "Land cover map" or "Map 2020", which may be titles). "class" and
+"label" alone tell nothing. Who reads no sign of a transposed table takes it as true on rows.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _CLEAR: dict[_Kind, str] = {
     " inferred recognized recognised forecast vorhersage vorhergesagt prédit prédite prédiction"
     " predicho predicción klassifiziert clasificado",
 }
-# Words that tell it where all other words of the name are such or mean no more than "class".
+# Words that tell it where the other axis is of the other kind, or where they are all that a corner
+# says, with no more than "class" beside.
 _ALONE: dict[_Kind, str] = {
     "true": "real observation observations stimulus stimuli ground presented intended",
-    "predicted": "map maps classification classifications classifier model output outputs assigned"
-    " estimated estimate estimates simulated perceived karte carte mapa klassifikation"
-    " clasificación classificazione",
+    "predicted": "map maps classification classifications assigned estimated estimate estimates"
+    " simulated perceived karte carte mapa klassifikation clasificación classificazione",
 }
 # Words that tell it where the other axis is of the other kind.
 _BESIDE: dict[_Kind, str] = {
     "true": "label labels annotation annotations annotated expert human manual validation field",
     "predicted": "response responses answer answers system algorithm automatic machine result"
-    " results test hypothesis",
+    " results test hypothesis model classifier output outputs",
 }
 _NEUTRAL = """
     class classes classe label labels data category categories code codes value values name names
@@ -118,6 +118,8 @@ def _corner(text: str) -> tuple[_Axis, _Axis]:
         return _axis(parts[0]), _axis(parts[1])
     # Rows come first where both are named in one breath.
     clear = _clear(text)
+    if not clear and len(parts) == 1 and (kind := _all_it_says(text)) is not None:
+        return _Axis(kind), _Axis()
     return _axis(text), _Axis(clear[1] if len(clear) > 1 else None)
 
 
@@ -131,13 +133,19 @@ def _axis(name: object) -> _Axis:
     clear = _clear(name)
     if clear:
         return _Axis(clear[0])
-    words = _words(name)
-    alone = list(dict.fromkeys(_WORDS["alone"][word] for word in words if word in _WORDS["alone"]))
-    if alone and all(word in _WORDS["alone"] or word in _NEUTRAL.split() for word in words):
-        return _Axis(alone[0])
-    weak = [_WORDS["beside"][word] for word in words if word in _WORDS["beside"]]
-    perhaps = (alone + weak)[:1]
-    return _Axis(None, perhaps[0] if perhaps else None)
+    both = _WORDS["beside"] | _WORDS["alone"]
+    perhaps = sorted(
+        (word in _WORDS["beside"], both[word]) for word in _words(name) if word in both
+    )
+    return _Axis(None, perhaps[0][1] if perhaps else None)
+
+
+def _all_it_says(corner: str) -> _Kind | None:
+    """Return what a corner of one name speaks of, if of nothing else; a number makes it a title."""
+    words = _words(corner)
+    kinds = [_WORDS["alone"][word] for word in words if word in _WORDS["alone"]]
+    is_all = all(word in _WORDS["alone"] or word in _NEUTRAL.split() for word in words)
+    return kinds[0] if kinds and is_all and not re.search(r"\d", corner) else None
 
 
 def _clear(name: str) -> list[_Kind]:

@@ -98,14 +98,15 @@ def refuse_hidden_totals(
             raise InputError(
                 f"Rows and columns must be classes, but the {side} named {names[position]!r} holds"
                 " the sums of the others.",
-                hint=_CLASS_HINT,
+                hint=f"{TOTALS_HINT} If this is a class, give it a row and a column, of zeros where"
+                " nothing is known.",
             )
 
 
 def refuse_last_totals(counts: CountMatrix) -> None:
     """Raise if the last row and column of numbers without names are sums of the others."""
     size = counts.shape[0]
-    if size < 4 or counts.dtype.kind == "f":
+    if size < 4 or not _is_whole(counts):
         return
     margins = counts.sum(axis=0), counts.sum(axis=1)
     if all(margin.all() for margin in margins) and sums_at(counts, 0) == size - 1 == sums_at(
@@ -132,11 +133,16 @@ def sums_at(cells: CountMatrix, axis: int, *, chance: float = _CHANCE) -> int | 
     if np.count_nonzero(sizes) < 3 or not _is_sum(cells, axis, position, exactly=True):
         return None
     part = _line(cells, axis, position)
-    # How many values each sum could have had; fractions do not agree by chance.
-    is_whole = bool((part == np.floor(part)).all())
-    ways = math.prod(1 + min(value, 1e4) for value in part[part > 0].tolist()[:60])
-    is_told = ways >= chance or not is_whole
-    return position if np.count_nonzero(part) > 1 and is_told else None
+    # How many values each sum could have had. Fractions go by steps too, as means of five folds do.
+    values = np.asarray(cells if isinstance(cells, np.ndarray) else cells.data)
+    step = max(1.0, 1 / float(values[values > 0].min()))
+    ways = math.prod(1 + min(value * step, 1e4) for value in part[part > 0].tolist()[:60])
+    return position if np.count_nonzero(part) > 1 and ways >= chance else None
+
+
+def _is_whole(counts: CountMatrix) -> bool:
+    values = counts if isinstance(counts, np.ndarray) else counts.data
+    return counts.dtype.kind != "f" or np.array_equal(values, np.floor(values))
 
 
 def _line(cells: CountMatrix, axis: int, position: int) -> npt.NDArray[Any]:

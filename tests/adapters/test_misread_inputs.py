@@ -90,6 +90,17 @@ class TestScoresOfOtherNames:
         assert not ended.value.code
         assert "2 samples of 2 classes" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("names", [("False", "True"), ("2020-01-01", "2020-01-02")])
+    def test_truths_and_dates_as_text(self, tmp_path: Path, names: tuple[str, str]) -> None:
+        path = tmp_path / "s.csv"
+        path.write_text(f"label,p0,p1\n{names[0]},.9,.1\n{names[1]},.2,.8\n", encoding="utf-8")
+        error = refused(path, "Scores must belong to the classes", scores=["p0", "p1"])
+        assert f"--scores p0={names[0]},p1={names[1]}" in error
+        cm = ConfusionMatrix.from_file(path, scores=dict(zip(("p0", "p1"), names, strict=True)))
+        assert cm.counts.tolist() == [[1, 0], [0, 1]]
+        assert [str(name) for name in cm.labels] == list(names)
+        assert not isinstance(cm.labels[0], str)
+
     def test_a_column_twice_on_the_command_line(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -259,6 +270,13 @@ def test_what_keeps_a_table_from_being_a_matrix(
     path = tmp_path / "m.csv"
     path.write_text(text)
     assert hint in refused(path, f"m.csv' looks like a matrix, but it .*{reason}")
+
+
+def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    lines = "".join(f"r{number},{number},{number}\n" for number in range(100_000))
+    path.write_text(f"id,x,y\nr,1,2\n\n{lines}", encoding="utf-8")
+    refused(path, "`label` must be a column")
 
 
 @pytest.mark.parametrize(

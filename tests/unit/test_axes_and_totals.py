@@ -42,7 +42,7 @@ class TestAxes:
             "Crown map \\ Reference",
             "Label | Reference",
             "Class \\ Observed",
-            "Model output",
+            "Model output / Truth",
             "Output / Target",
             "Assigned - Gold",
             "Response \\ Stimulus",
@@ -87,6 +87,16 @@ class TestAxes:
             "True (rows), mapped (columns)",
             "remap",
             "",
+            "Model",
+            "Model output",
+            "Model 1",
+            "model_1",
+            "Model: ResNet50",
+            "Model|fold 3",
+            "Classifier: RF",
+            "Map 2020",
+            "Map: Amazon",
+            "outputs/run1",
         ],
     )
     def test_a_corner_that_does_not(self, tmp_path: Path, corner: str) -> None:
@@ -101,7 +111,6 @@ class TestAxes:
             ("model", "observed"),
             ("output", "label"),
             ("system", "human"),
-            ("assigned", None),
             (None, "ref"),
             ("class", "gold"),
         ],
@@ -116,7 +125,17 @@ class TestAxes:
 
     @pytest.mark.parametrize(
         ("rows", "columns"),
-        [("label", "map"), ("model 1", "model 2"), (None, "label"), ("rater a", "rater b"), (0, 1)],
+        [
+            ("label", "map"),
+            ("model 1", "model 2"),
+            (None, "label"),
+            ("rater a", "rater b"),
+            (0, 1),
+            ("output", "col_0"),
+            ("classification", "rf"),
+            ("map", "col_0"),
+            ("Class Output", None),
+        ],
     )
     def test_names_that_say_nothing_wrong(self, rows: object, columns: object) -> None:
         frame = pd.DataFrame(COUNTS, index=["a", "b"], columns=["a", "b"])
@@ -193,6 +212,34 @@ class TestHiddenTotals:
         thin = pd.DataFrame(with_sums(COUNTS), index=list("abn"), columns=list("abn"))
         with pytest.raises(InputError, match="those named 'n' are the sums"):
             ConfusionMatrix.from_counts(thin.astype(pd.SparseDtype("int64", 0)))
+
+    def test_whole_numbers_kept_as_fractions(self) -> None:
+        counts = with_sums([[50, 3, 2], [4, 60, 1], [2, 1, 40]])
+        for numbers in (counts, counts.astype(float), sp.csr_array(counts.astype(float))):
+            with pytest.raises(InputError, match="the last ones are the sums of the others"):
+                ConfusionMatrix.from_counts(numbers)
+
+    @pytest.mark.parametrize(
+        ("rows", "columns", "counts"),
+        [
+            ("ab", "abc", [[0.2, 0, 0.2], [0.2, 0.6, 0.8]]),
+            ("ab", "abc", [[1, 0, 1], [1, 3, 4]]),
+            ("abc", "abc", [[1, 0.5, 0.5], [0.5, 0.5, 0], [0.5, 0, 0.5]]),
+        ],
+    )
+    def test_fractions_agree_by_chance_as_well(
+        self, rows: str, columns: str, counts: list[list[float]]
+    ) -> None:
+        frame = pd.DataFrame(counts, index=list(rows), columns=list(columns))
+        cm = ConfusionMatrix.from_counts(frame, labels=list("abc"))
+        assert cm.total == pytest.approx(np.sum(counts))
+
+    def test_the_way_out_for_a_class_that_is_only_predicted(self) -> None:
+        frame = pd.DataFrame(with_sums(COUNTS)[:2], index=list("ab"), columns=list("abn"))
+        with pytest.raises(InputError, match="give it a row and a column"):
+            ConfusionMatrix.from_counts(frame, labels=list("abn"))
+        whole = frame.reindex(list("abn"), fill_value=0)
+        assert ConfusionMatrix.from_counts(whole).total == 234
 
     def test_rounded_sums_that_say_so(self) -> None:
         counts = with_sums([[1 / 3, 2 / 7], [1 / 9, 5 / 7]]).round(4)

@@ -110,7 +110,7 @@ def _rows(file: DataFile, header: Header) -> list[list[str]]:
     text = file.head.decode("utf-8-sig", errors="replace")
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter))[1:]
     # The last row of a longer file may be cut.
-    return [row for row in rows if row] if _is_whole(file) else rows[:-1]
+    return [row for row in (rows if _is_whole(file) else rows[:-1]) if row]
 
 
 def _bare(header: Header, rows: list[list[str]], *, is_whole: bool) -> tuple[str, str] | None:

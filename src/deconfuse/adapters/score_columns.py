@@ -6,6 +6,7 @@ score; nothing is guessed.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,12 +83,27 @@ class ScoreColumns:
                 f" lists of {n_scores:,} in {self.columns[0]!r}."
             )
         names = self.classes
+        distinct = (true.distinct if isinstance(true, CodedValues) else true)[:1].tolist()
+        if not distinct or not all(isinstance(name, str) for name in names):
+            return names
         # A column, or what is typed in a terminal, can only be a string: "7" is meant to be 7 where
         # labels are integers.
-        numbers = all(isinstance(name, str) and _WHOLE_NUMBER.fullmatch(name) for name in names)
-        if true.dtype.kind in "iu" and numbers:
-            return tuple(int(str(name)) for name in names)
-        return names
+        typed = [_written_as(str(name), distinct[0]) for name in names]
+        return names if any(name is None for name in typed) else tuple(typed)
+
+
+def _written_as(text: str, example: object) -> Any:
+    """Return what a text says in the type of a label, or None where it says nothing in it."""
+    if isinstance(example, bool):
+        return {"true": True, "false": False}.get(text.casefold())
+    if isinstance(example, int):
+        return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
+    if isinstance(example, datetime.date):
+        try:
+            return datetime.date.fromisoformat(text)
+        except ValueError:
+            return None
+    return text
 
 
 def read_scores(scores: Scores, columns: Sequence[str]) -> ScoreColumns:
@@ -156,7 +172,10 @@ def refuse_strange_scores(
     if scores.is_list:
         hint = f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}}."
     else:
-        meant = {column: _meant(column, found) for column in scores.columns[:2]}
+        meant = {
+            column: _meant(column, found[place:] or found)
+            for place, column in enumerate(scores.columns[:2])
+        }
         pairs = ", ".join(f"{column!r}: {name!r}" for column, name in meant.items())
         typed = ",".join(f"{column}={name}" for column, name in meant.items())
         more = ", ..." if len(scores.columns) > 2 else ""
