@@ -31,10 +31,11 @@ PARTS = {
     "page": "The page of a thousand classes, against its budget",
     "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
     "coverage_comparison": "Comparisons of two matrices: false alarms, power, coverage",
+    "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
 # These measure no time: they bring their own tables.
-OWN_TABLES = {"coverage", "coverage_comparison", "rebalance"}
+OWN_TABLES = {"coverage", "coverage_comparison", "look_alikes", "rebalance"}
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 
 
@@ -84,7 +85,7 @@ def _page() -> str:
     page = (
         "# Benchmarks\n\n"
         "Written by `python -m benchmarks`. Times are the best of several runs in one process; the "
-        "ratio is a peer's time over ours, so above 1 we are faster; the last three parts measure "
+        "ratio is a peer's time over ours, so above 1 we are faster; the last four parts measure "
         "no time. The load is the number of other processes that wanted the same cores when a part "
         "began.\n"
     )

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = {
     "coverage": "coverage.md",
     "coverage_comparison": "coverage-comparison.md",
+    "look_alikes": "look-alikes.md",
     "rebalance": "rebalance.md",
 }
 
@@ -37,6 +38,8 @@ def test_what_was_measured_keeps_what_is_promised() -> None:
     enough = [row["coverage"] for row in rows("coverage") if row["expected_from"] == 10.0]
     assert len(enough) == 32
     assert 0.93 <= min(enough) <= max(enough) <= 0.97
+    even = [row for row in rows("look_alikes") if row["times"] == 1]
+    assert sum(row["any"] * row["runs"] for row in even) / sum(row["runs"] for row in even) <= 0.06
     equal = [row for row in rows("coverage_comparison") if row["kind"] == "equal"]
     runs = sum(row["runs"] for row in equal)
     assert sum(row["rejected"] * row["runs"] for row in equal) / runs <= 0.08

@@ -1,0 +1,94 @@
+"""Does `diagnose` call classes alike only where they are? False alarms, and pairs found.
+
+``python -m benchmarks look_alikes``           to benchmarks/measured and docs/generated
+``python -m benchmarks look_alikes --quick``   a tenth of it, to the terminal only
+
+A classifier is drawn that confuses all pairs of classes equally, but for label shares and favours;
+or one that confuses one pair more. A test set is sampled from it, and diagnosed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deconfuse import ConfusionMatrix, diagnose
+from deconfuse._files import write_text
+
+Floats = NDArray[np.float64]
+
+ROOT = Path(__file__).parent.parent
+ACCURACY = 0.85
+# Classes, samples a class on average, matrices.
+SIZES = ((5, 100, 200), (10, 50, 200), (20, 100, 200), (50, 400, 100), (100, 1_000, 40))
+# Standard deviation of the logs of class sizes and of favours.
+SKEWS = {0.0: "even", 1.0: "skewed", 1.5: "very skewed"}
+# How many times as alike as the others the planted pair is.
+PLANTED = (1, 3, 10)
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Return one row a setting and planted pair."""
+    rows = []
+    for n_classes, samples, runs in SIZES:
+        n_runs = max(2, runs // 10) if quick else runs
+        for skew in SKEWS:
+            for times in PLANTED:
+                told = [_told(n_classes, samples, skew, times, seed) for seed in range(n_runs)]
+                rows.append(
+                    {
+                        "n_classes": n_classes,
+                        "samples": samples,
+                        "skew": skew,
+                        "times": times,
+                        "runs": n_runs,
+                        "found": float(np.mean([(0, 1) in pairs for pairs in told])),
+                        "any": float(np.mean([bool(pairs) for pairs in told])),
+                    }
+                )
+        print(f"{n_classes} classes", flush=True)
+    return rows
+
+
+def _told(
+    n_classes: int, samples: int, skew: float, times: int, seed: int
+) -> set[tuple[object, ...]]:
+    rng = np.random.default_rng([seed, n_classes, round(10 * skew), times])
+    alike = np.full((n_classes, n_classes), (1 - ACCURACY) / (n_classes - 1))
+    np.fill_diagonal(alike, ACCURACY)
+    alike[0, 1] *= times
+    alike[1, 0] *= times
+    sizes, favours = np.exp(skew * rng.normal(size=(2, n_classes)))
+    shares = alike * favours
+    shares /= shares.sum(axis=1, keepdims=True)
+    numbers = np.maximum(samples * sizes, 2).astype(int)
+    counts = [rng.multinomial(n, row) for n, row in zip(numbers, shares, strict=True)]
+    found = diagnose(ConfusionMatrix.from_counts(np.array(counts))).findings
+    return {finding.classes for finding in found if finding.kind == "look_alike"}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return one line a setting, in percent."""
+    found = {(row["n_classes"], row["skew"], row["times"]): row["found"] for row in rows}
+    head = [
+        "| classes | samples a class | labels and favours | matrices | false alarm, %"
+        " | finds a pair 3 times as alike, % | 10 times as alike, % |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines = [
+        f"| {row['n_classes']} | {row['samples']:,} | {SKEWS[row['skew']]} | {row['runs']}"
+        f" | {100 * row['any']:.0f}"
+        f" | {100 * found[row['n_classes'], row['skew'], 3]:.0f}"
+        f" | {100 * found[row['n_classes'], row['skew'], 10]:.0f} |"
+        for row in rows
+        if row["times"] == 1
+    ]
+    return "\n".join([*head, *lines])
+
+
+def publish(rows: list[dict[str, Any]]) -> None:
+    """Write the table that the guide includes."""
+    write_text(ROOT / "docs" / "generated" / "look-alikes.md", table(rows) + "\n")
