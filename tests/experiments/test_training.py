@@ -124,7 +124,9 @@ def test_threads_of_one_process_do_not_disturb_each_other() -> None:
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
     labels = np.arange(40) % 10
-    dataset = Dataset("stl10", images, labels, images, labels, tuple("0123456789"))
+    dataset = Dataset(
+        "stl10", images, labels, images, labels, tuple("0123456789"), transform="standardize"
+    )
     training = TrainingConfig(max_epochs=1)
     tasks = [
         draw_task(dataset, RunConfig("stl10", seed, 1.0, training=training)) for seed in (0, 1)
@@ -233,6 +235,8 @@ def test_configuration_of_another_dataset(data: Path) -> None:
 def test_constant_images_cannot_be_standardized() -> None:
     labels = np.repeat(np.arange(10), 5)
     inputs = np.full((50, 32, 32, 3), 7, dtype=np.uint8)
-    dataset = Dataset("cifar10", inputs, labels, inputs, labels, tuple("abcdefghij"))
+    dataset = Dataset(
+        "cifar10", inputs, labels, inputs, labels, tuple("abcdefghij"), transform="standardize"
+    )
     with pytest.raises(InputError, match="must vary in every channel to be standardized"):
         draw_task(dataset, RunConfig("cifar10", 0, 1.0))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import check_name
 
-__all__ = ["Dataset", "Transform", "check_images"]
+__all__ = ["Dataset", "Transform"]
 
 #: ``none``: handed on as they are. ``standardize``: images in bytes, scaled to [0, 1] and
 #: standardized for each channel by the run's own training set. ``rotate``: turned by quarters
@@ -70,7 +70,7 @@ class Dataset:
                     f"got {len(inputs)} and {len(labels)}."
                 )
             if self.transform != "none":
-                check_images(inputs, f"{part}_inputs")
+                _check_images(inputs, f"{part}_inputs")
             object.__setattr__(self, f"{part}_inputs", inputs)
             object.__setattr__(
                 self, f"{part}_labels", _class_numbers(labels, f"{part}_labels", self.n_classes)
@@ -82,7 +82,7 @@ class Dataset:
         return len(self.classes)
 
 
-def check_images(inputs: NDArray[Any], what: str) -> None:
+def _check_images(inputs: NDArray[Any], what: str) -> None:
     """Raise unless inputs are images that the paper's transformations can be done to."""
     if inputs.dtype != np.uint8 or inputs.ndim != 4:
         raise InputError(

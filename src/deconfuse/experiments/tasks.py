@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deconfuse.errors import InputError
-from deconfuse.experiments.catalogue import CATALOGUE
-from deconfuse.experiments.config import PAPER_MODEL, RunConfig, random_state
+from deconfuse.experiments.config import RunConfig, random_state
 from deconfuse.experiments.sampling import (
     balanced_sizes,
     dirichlet_sizes,
     keep_samples,
     rotate_quarters,
 )
-from deconfuse.experiments.sets import Dataset, check_images
+from deconfuse.experiments.sets import Dataset
 
 __all__ = [
     "PARTS",
@@ -140,15 +139,10 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
     train = _draw(dataset, config, "train")
     test = _draw(dataset, config, "test")
     train_inputs, test_inputs = dataset.train_inputs[train], dataset.test_inputs[test]
-    transform = dataset.transform
-    if config.model == PAPER_MODEL and dataset.name in CATALOGUE:
-        transform = CATALOGUE[dataset.name].transform
-    if transform != "none":
-        check_images(train_inputs, "train_inputs")
-        check_images(test_inputs, "test_inputs")
-        if transform == "rotate":
-            train_inputs = _rotate(train_inputs, train, config, "train")
-            test_inputs = _rotate(test_inputs, test, config, "test")
+    if dataset.transform == "rotate":
+        train_inputs = _rotate(train_inputs, train, config, "train")
+        test_inputs = _rotate(test_inputs, test, config, "test")
+    if dataset.transform != "none":
         train_inputs, test_inputs = _standardize(train_inputs, test_inputs)
     return Task(
         config,

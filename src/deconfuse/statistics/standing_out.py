@@ -24,6 +24,8 @@ _REACH = 40.0
 _MANY = 1e4
 # The trace is met to this share of the errors, which is far below their noise.
 _TRACE_TOLERANCE, _MOST_FITS = 1e-4, 30
+# And the shares of rows and columns to this.
+_SHARE_TOLERANCE = 1e-9
 
 
 def surely_uneven(
@@ -93,24 +95,25 @@ def _even_rates(
     for the number that gives the trace.
     """
     used = (rows > 0) & (columns > 0)
-    wanted = [np.where(used, sums, 0.0)[used] for sums in (rows, columns)]
-    # A class on one side only has no diagonal; what it takes from the other side is shared out.
-    wanted[1] = wanted[1] * (wanted[0].sum() / wanted[1].sum()) if used.any() else wanted[1]
-    total, size = float(wanted[0].sum()), int(used.sum())
+    total, size = float(rows[used].sum()), int(used.sum())
     factors = np.full((2, len(rows)), np.nan)
     errors = total - trace
     if size < 2 or not 0 < errors < total:
         return factors[0], factors[1]
-    ratio = (size - 1) * trace / errors
+    # A class on one side only has no diagonal; what it takes from the other side is shared out.
+    shares = rows[used] / total, columns[used] / columns[used].sum()
+    ratio = max((size - 1) * trace / errors, 1.0)
     for _ in range(_MOST_FITS):
-        diagonal = sparse.diags_array(np.full(size, max(ratio - 1.0, 0.0))).tocsr()
-        fit = scale(diagonal, rows=wanted[0], columns=wanted[1], epsilon=1.0, throw=False)
-        fitted = total - float(ratio * (fit.left * fit.right).sum())
+        diagonal = sparse.diags_array(np.full(size, ratio - 1.0)).tocsr()
+        fit = scale(
+            diagonal, rows=shares[0], columns=shares[1], epsilon=1.0, tolerance=_SHARE_TOLERANCE
+        )
+        fitted = total - total * float(ratio * (fit.left * fit.right).sum())
         if abs(fitted - errors) <= _TRACE_TOLERANCE * errors or ratio <= 1:
             break
         # The odds of a hit go nearly as the ratio does.
         ratio = max(ratio * (fitted / errors) * ((total - errors) / (total - fitted)), 1.0)
-    factors[0, used], factors[1, used] = fit.left, fit.right
+    factors[0, used], factors[1, used] = fit.left * total, fit.right
     return factors[0], factors[1]
 
 
