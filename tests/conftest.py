@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.engines import ENGINES, Constructor, dask_cluster, make_constructor, spark_session
 from tests.support import REQUIRE_ALL
 
 # No test asserts a time, so no example has a deadline; machines that run tests are busy.
@@ -26,3 +29,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if REQUIRE_ALL and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(params=ENGINES)
+def constructor(request: pytest.FixtureRequest) -> Constructor:
+    """Make a frame of one engine from a dictionary of columns."""
+    return make_constructor(request.param, request)
+
+
+@pytest.fixture(scope="session")
+def dask_client() -> Iterator[Any]:
+    with dask_cluster() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    with spark_session() as session:
+        yield session

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from deconfuse._version import __version__
 
 if TYPE_CHECKING:
-    from deconfuse.adapters.frame_geometry import geometric_confusions_from_frame
     from deconfuse.agreement import kl_divergence, l1_distance, overlap
+    from deconfuse.area import MapAccuracy, area_weighted, map_accuracy
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.errors import (
         ColumnChoiceWarning,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from deconfuse.examples import load_example
     from deconfuse.geometry.compare import GeometryAgreement, geometry_agreement
+    from deconfuse.geometry.frame_geometry import geometric_confusions_from_frame
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
     from deconfuse.geometry.result import GeometricConfusion
     from deconfuse.geometry.sensitivity import GeometrySensitivity, geometry_sensitivity
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from deconfuse.reporting.report import report
     from deconfuse.reporting.samples import Samples
     from deconfuse.scaling import Scaling, ScalingStatus, scale
-    from deconfuse.statistics.area import MapAccuracy, area_weighted, map_accuracy
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
     from deconfuse.statistics.comparison import Comparison, compare
     from deconfuse.statistics.diagnosis import Diagnosis, diagnose
@@ -64,7 +64,7 @@ _HOMES = {
     "GeometryWarning": "deconfuse.errors",
     "Hierarchy": "deconfuse.statistics.hierarchy",
     "InputError": "deconfuse.errors",
-    "MapAccuracy": "deconfuse.statistics.area",
+    "MapAccuracy": "deconfuse.area",
     "MissingExtraError": "deconfuse.errors",
     "Normalized": "deconfuse.normalized",
     "NotScalableError": "deconfuse.errors",
@@ -74,20 +74,20 @@ _HOMES = {
     "ScalingStatus": "deconfuse.scaling",
     "SimilarityChoice": "deconfuse.statistics.choice",
     "UndefinedCellsWarning": "deconfuse.errors",
-    "area_weighted": "deconfuse.statistics.area",
+    "area_weighted": "deconfuse.area",
     "class_weights": "deconfuse.rebalance",
     "compare": "deconfuse.statistics.comparison",
     "diagnose": "deconfuse.statistics.diagnosis",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
-    "geometric_confusions_from_frame": "deconfuse.adapters.frame_geometry",
+    "geometric_confusions_from_frame": "deconfuse.geometry.frame_geometry",
     "geometry_agreement": "deconfuse.geometry.compare",
     "geometry_sensitivity": "deconfuse.geometry.sensitivity",
     "hierarchy": "deconfuse.statistics.hierarchy",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",
     "load_example": "deconfuse.examples",
-    "map_accuracy": "deconfuse.statistics.area",
+    "map_accuracy": "deconfuse.area",
     "normalize": "deconfuse.normalization",
     "overlap": "deconfuse.agreement",
     "plot_clusters": "deconfuse.reporting.geometry_plots",

@@ -28,8 +28,8 @@ from deconfuse.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deconfuse.adapters.score_columns import Scores
     from deconfuse.normalization import Normalized
+    from deconfuse.reading.score_columns import Scores
     from deconfuse.storage import FileFormat
 
 __all__ = ["ConfusionMatrix"]
@@ -231,7 +231,7 @@ class ConfusionMatrix:
 
         Takes frames of pandas, Polars (eager and lazy), PyArrow, DuckDB, Dask, PySpark and Ibis;
         only the distinct pairs leave the engine. With ``scores``, the prediction is the class
-        with the highest score. See `deconfuse.adapters.frames.count_frame` for all of it.
+        with the highest score. See `deconfuse.reading.frames.count_frame` for all of it.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class ConfusionMatrix:
         array([[1, 0],
                [1, 0]])
         """
-        from deconfuse.adapters.frames import count_frame
+        from deconfuse.reading.frames import count_frame
 
         return count_frame(frame, label=label, prediction=prediction, weight=weight, scores=scores)
 
@@ -261,9 +261,9 @@ class ConfusionMatrix:
         Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
         folder or several of them. Saved matrices are recognized and merged. With ``scores``, the
         prediction is the class with the highest score. See
-        `deconfuse.adapters.files.count_file` for all of it.
+        `deconfuse.reading.files.count_file` for all of it.
         """
-        from deconfuse.adapters.files import count_file
+        from deconfuse.reading.files import count_file
 
         return count_file(path, label=label, prediction=prediction, weight=weight, scores=scores)
 

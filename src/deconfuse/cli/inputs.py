@@ -19,9 +19,9 @@ from deconfuse.errors import ColumnChoiceWarning, InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from deconfuse.adapters.file_models import TwoModels
-    from deconfuse.adapters.file_samples import SampleColumns
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reading.file_models import TwoModels
+    from deconfuse.reading.file_samples import SampleColumns
     from deconfuse.reporting.samples import Samples
 
 __all__ = [
@@ -101,7 +101,7 @@ def read_with_samples(
     source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool, one_of_two: bool
 ) -> Input:
     """Count an input, and take some rows of every cell, or all; a saved matrix has none."""
-    from deconfuse.adapters.file_samples import read_samples
+    from deconfuse.reading.file_samples import read_samples
 
     with _local_file(source) as path:
         cm, columns, unused = _counted(source, path, columns, one_of_two=one_of_two)
@@ -129,8 +129,8 @@ def read_with_samples(
 
 def read_rows(source: str, columns: Columns, id_column: str | None) -> Input:
     """Count one of two inputs, and take all its rows by their ids, if it has such a column."""
-    from deconfuse.adapters.file_samples import SampleColumns, read_samples
-    from deconfuse.adapters.files import Predictions, open_predictions
+    from deconfuse.reading.file_samples import SampleColumns, read_samples
+    from deconfuse.reading.files import Predictions, open_predictions
 
     with _local_file(source) as path:
         cm, columns, unused = _counted(source, path, columns, one_of_two=True)
@@ -184,7 +184,7 @@ def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[A
 
 def read_models(source: str, columns: Columns, against: str) -> TwoModels:
     """Read the predictions of two models on the rows of one table."""
-    from deconfuse.adapters.file_models import read_two_models
+    from deconfuse.reading.file_models import read_two_models
 
     if columns.weight is not None or columns.score_columns is not None:
         raise InputError(
@@ -202,8 +202,8 @@ def _counted(
     source: str, path: str, columns: Columns, *, one_of_two: bool
 ) -> tuple[ConfusionMatrix, Columns, InputError | None]:
     """Count a file by its columns; one of two may be a matrix, which has none, and that is kept."""
-    from deconfuse.adapters.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
-    from deconfuse.adapters.matrix_files import MatrixColumnsError
+    from deconfuse.reading.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
+    from deconfuse.reading.matrix_files import MatrixColumnsError
 
     try:
         return _count(source, path, columns), columns, None

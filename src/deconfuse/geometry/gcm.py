@@ -2,7 +2,7 @@
 
 The steps: project (`projection`), divide into cells (`grid`), count and take minima (`histogram`);
 here they are put together and named. Tables that do not fit in memory go another way, see
-`adapters.frame_geometry`.
+`geometry.frame_geometry`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,193 @@
+"""A Hugging Face ``evaluate``-style module: predictions and references in, plain dictionaries out.
+
+It needs nothing of Hugging Face. An object of `Deconfuse` has the methods of an evaluation module
+(``add``, ``add_batch``, ``compute``, ``name``), so that ``evaluate.combine`` takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, get_args
+
+from deconfuse._checks import class_names
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.normalization import MethodName
+from deconfuse.statistics.separability import separability
+
+__all__ = ["Deconfuse", "compute"]
+
+
+def compute(
+    *,
+    predictions: Any,
+    references: Any,
+    labels: Iterable[Any] | None = None,
+    sample_weight: Any = None,
+    normalize: MethodName = "bi",
+    epsilon: float | None = None,
+) -> dict[str, Any]:
+    """Return a normalized confusion matrix and its separability as a dictionary of plain values.
+
+    Parameters
+    ----------
+    predictions, references : sequence of shape (n_samples,)
+        Predicted and true classes, named as ``evaluate`` names them.
+    labels : sequence, optional
+        The classes in the order wanted; by default those that occur, sorted.
+    sample_weight : sequence of shape (n_samples,), optional
+        Finite, non-negative weights.
+    normalize : {"bi", "row", "col", "all"}
+        Which normalization ``matrix`` has.
+    epsilon : float, optional
+        Added to every cell before normalizing; see `deconfuse.normalize`.
+
+    Returns
+    -------
+    dict
+        ``separability`` (mean diagonal of the bi-normalized matrix, not an accuracy),
+        ``n_samples`` (with weights: their sum), ``labels``, ``counts`` and ``matrix`` (lists of
+        rows, true classes on rows), ``normalize`` and ``epsilon``. Everything goes through
+        ``json.dumps``, except dates as class names. Undefined cells, of a class without samples,
+        are None.
+
+    Examples
+    --------
+    >>> from deconfuse.integrations.evaluate import compute
+    >>> result = compute(predictions=[0, 1, 1, 1], references=[0, 1, 1, 0], normalize="row")
+    >>> result["matrix"]
+    [[0.5, 0.5], [0.0, 1.0]]
+    >>> sorted(result)
+    ['counts', 'epsilon', 'labels', 'matrix', 'n_samples', 'normalize', 'separability']
+    """
+    cm = ConfusionMatrix.from_predictions(
+        references, predictions, labels=labels, sample_weight=sample_weight
+    )
+    return _describe(cm, normalize, epsilon)
+
+
+class Deconfuse:
+    """An evaluation module that counts batches and computes at the end.
+
+    Parameters
+    ----------
+    labels : sequence, optional
+        The classes in the order wanted; by default those that occur, sorted.
+    normalize : {"bi", "row", "col", "all"}
+    epsilon : float, optional
+
+    Raises
+    ------
+    InputError
+        If one of these cannot be used; before anything is counted.
+
+    Examples
+    --------
+    >>> from deconfuse.integrations.evaluate import Deconfuse
+    >>> module = Deconfuse(normalize="row")
+    >>> module.add_batch(predictions=["cat", "cat"], references=["cat", "dog"])
+    >>> module.add_batch(predictions=["dog"], references=["dog"])
+    >>> module.compute()["counts"]
+    [[1, 0], [1, 1]]
+    """
+
+    name = "deconfuse"
+    description = "How well classes are told apart, without class shares and prediction bias."
+    inputs_description = "predictions and references: sequences of class labels of equal length."
+    citation = "On the Normalization of Confusion Matrices: Methods and Geometric Interpretations"
+
+    def __init__(
+        self,
+        *,
+        labels: Iterable[Any] | None = None,
+        normalize: MethodName = "bi",
+        epsilon: float | None = None,
+    ) -> None:
+        # One sample is enough to say what is wrong, before hours of batches.
+        _describe(ConfusionMatrix.from_counts([[1]]), normalize, epsilon)
+        self.labels = None if labels is None else list(class_names(labels))
+        self.normalize = normalize
+        self.epsilon = epsilon
+        self._counted: ConfusionMatrix | None = None
+
+    def add(
+        self,
+        *,
+        prediction: Any = None,
+        reference: Any = None,
+        predictions: Any = None,
+        references: Any = None,
+    ) -> None:
+        """Count one sample.
+
+        ``evaluate`` names one sample ``prediction`` and ``reference``; its ``combine`` hands it on
+        as ``predictions`` and ``references``, which mean the same here.
+        """
+        self.add_batch(
+            predictions=[_one_of("prediction", prediction, predictions)],
+            references=[_one_of("reference", reference, references)],
+        )
+
+    def add_batch(self, *, predictions: Any, references: Any) -> None:
+        """Count a batch; counts are kept, not samples."""
+        self._counted = self._with(predictions, references)
+
+    def _with(self, predictions: Any, references: Any) -> ConfusionMatrix:
+        batch = ConfusionMatrix.from_predictions(references, predictions, labels=self.labels)
+        return batch if self._counted is None else self._counted + batch
+
+    def compute(self, *, predictions: Any = None, references: Any = None) -> dict[str, Any]:
+        """Return the dictionary of `compute` for all batches so far, and forget them.
+
+        Samples given here are added first. When it fails, the batches stay, without these.
+        """
+        if (predictions is None) != (references is None):
+            raise InputError(
+                "`predictions` and `references` must be given together, got one of them."
+            )
+        counted = self._counted if predictions is None else self._with(predictions, references)
+        if counted is None:
+            raise InputError(
+                "There must be something to compute from, got no predictions.",
+                hint="call `add_batch` first, or give `predictions` and `references`.",
+            )
+        result = _describe(counted, self.normalize, self.epsilon)
+        self._counted = None
+        return result
+
+    def _feature_names(self) -> list[str]:
+        # What `evaluate.combine` asks a module for, to know what to hand it.
+        return ["predictions", "references"]
+
+
+def _one_of(name: str, one: Any, alias: Any) -> Any:
+    """Return what was given under either of two names."""
+    if (one is None) == (alias is None):
+        raise InputError(
+            f"`{name}` must be given once, got {'none' if one is None else f'also `{name}s`'}.",
+            hint="one sample is add(prediction=..., reference=...); many go to `add_batch`.",
+        )
+    return alias if one is None else one
+
+
+def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None) -> dict[str, Any]:
+    if cm.is_sparse:
+        raise InputError(
+            f"A matrix must be small to be written as lists of rows, got {cm.n_classes:,} classes.",
+            hint="use `deconfuse.ConfusionMatrix` itself, which keeps such counts sparse.",
+        )
+    if normalize not in get_args(MethodName):
+        raise InputError(
+            '`normalize` must be "bi", "row", "col" or "all" (or "true", "pred"), got'
+            f" {normalize!r}."
+        )
+    normalized = cm.normalize(normalize, epsilon)
+    return {
+        "separability": separability(cm, epsilon=epsilon),
+        "n_samples": cm.total,
+        "labels": list(cm.labels),
+        "counts": cm.counts.tolist(),
+        "matrix": [[None if v != v else v for v in row] for row in normalized.matrix.tolist()],
+        "normalize": normalized.method,
+        "epsilon": normalized.epsilon,
+    }

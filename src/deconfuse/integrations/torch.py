@@ -1,0 +1,335 @@
+"""torchmetrics: counts that are kept on the device, merged across processes, normalized at the end.
+
+Two metrics share one state, a matrix of counts: `NormalizedConfusionMatrix` returns any
+normalization and plots it, `Separability` returns one number that a training loop can log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+
+from deconfuse._checks import class_names, is_whole_number
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError, MissingExtraError
+from deconfuse.normalization import MethodName
+from deconfuse.statistics.cells import check_epsilon
+from deconfuse.statistics.separability import separability
+
+try:
+    import torch
+    from torchmetrics import Metric
+except ImportError as error:
+    raise MissingExtraError.of(
+        error.name or "torchmetrics", extra="torch", feature="`deconfuse.integrations.torch`"
+    ) from error
+
+__all__ = ["NormalizedConfusionMatrix", "Separability"]
+
+Normalization = MethodName | Literal["none"]
+
+
+class MetricOptions(TypedDict, total=False):
+    """What every metric of torchmetrics takes beside its own arguments."""
+
+    compute_on_cpu: bool
+    compute_with_cache: bool
+    dist_sync_fn: Callable[..., Any] | None
+    dist_sync_on_step: bool
+    distributed_available_fn: Callable[[], bool] | None
+    process_group: Any
+    sync_on_compute: bool
+
+
+# The state is dense so that it can be all-reduced; here it takes 2 GiB.
+_MAX_CLASSES = 16_384
+
+
+class _Counts(Metric):
+    """A metric whose state is the matrix of counts."""
+
+    is_differentiable = False
+    full_state_update = False
+
+    counts: torch.Tensor
+    squares: torch.Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        labels: Iterable[Any] | None = None,
+        epsilon: float | None = None,
+        ignore_index: int | None = None,
+        weighted: bool = False,
+        **options: Unpack[MetricOptions],
+    ) -> None:
+        unknown = [name for name in options if name not in MetricOptions.__annotations__]
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} takes no argument {', '.join(map(repr, unknown))}."
+            )
+        super().__init__(**options)
+        if not is_whole_number(num_classes) or not 1 <= num_classes <= _MAX_CLASSES:
+            raise InputError(
+                f"`num_classes` must be a whole number from 1 to {_MAX_CLASSES:,},"
+                f" got {num_classes!r}.",
+                hint="for more classes, add `ConfusionMatrix.from_predictions(...)` of each batch:"
+                " it keeps only the pairs that occur.",
+            )
+        num_classes = int(num_classes)
+        self.num_classes = num_classes
+        self.labels = tuple(range(num_classes)) if labels is None else class_names(labels)
+        if len(self.labels) != num_classes:
+            raise InputError(
+                f"`labels` must have one name per class, got {len(self.labels)} names for"
+                f" {num_classes} classes."
+            )
+        if epsilon is not None:
+            check_epsilon(epsilon, num_classes)
+        self.epsilon = epsilon
+        self.ignore_index = ignore_index
+        self.weighted = weighted
+        shape = (num_classes, num_classes)
+        dtype = torch.float64 if weighted else torch.int64
+        self.add_state("counts", torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
+        if weighted:
+            self.add_state("squares", torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
+
+    def update(
+        self,
+        preds: torch.Tensor,
+        target: torch.Tensor,
+        sample_weight: torch.Tensor | None = None,
+    ) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        preds : Tensor of shape (N, ...) or (N, num_classes, ...)
+            Predicted classes as integers, or scores of every class, of which the largest counts.
+        target : Tensor of shape (N, ...)
+            True classes, integers from 0 to ``num_classes - 1``, or ``ignore_index``.
+        sample_weight : Tensor of shape (N, ...), optional
+            Finite, non-negative weights; for a metric made with ``weighted=True``.
+        """
+        classes = self._as_classes(preds, target)
+        keep = torch.ones_like(target, dtype=torch.bool)
+        if self.ignore_index is not None:
+            keep = target != self.ignore_index
+        true, pred = target[keep].long(), classes[keep].long()
+        self._check_range(true, "target")
+        self._check_range(pred, "preds")
+        cells = true * self.num_classes + pred
+        size = self.num_classes**2
+        if not self.weighted:
+            if sample_weight is not None:
+                raise InputError(
+                    "`sample_weight` needs a metric that keeps weights.",
+                    hint="make it with `weighted=True`.",
+                )
+            self.counts += torch.bincount(cells, minlength=size).reshape(self.counts.shape)
+            return
+        weights = self._check_weights(sample_weight, target)[keep]
+        for state, values in ((self.counts, weights), (self.squares, weights**2)):
+            state += torch.bincount(cells, values, minlength=size).reshape(state.shape)
+
+    def to_confusion_matrix(self) -> ConfusionMatrix:
+        """Return what all processes have counted, as a `ConfusionMatrix`.
+
+        Call it in every process, as ``compute``: it waits for the others. With
+        ``sync_on_compute=False`` it returns what this process has counted.
+        """
+        if self._is_synced:
+            return self._counted()
+        with self.sync_context(
+            dist_sync_fn=self.dist_sync_fn, should_sync=bool(self.sync_on_compute)
+        ):
+            return self._counted()
+
+    def _counted(self) -> ConfusionMatrix:
+        counts = self.counts.cpu().numpy()
+        return ConfusionMatrix.from_counts(
+            counts, self.labels, variances=self.squares.cpu().numpy() if self.weighted else None
+        )
+
+    def _as_classes(self, preds: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        if target.is_floating_point() or target.is_complex():
+            raise InputError(f"`target` must be whole numbers, got {target.dtype}.")
+        if preds.is_floating_point():
+            expected = (target.shape[0], self.num_classes, *target.shape[1:]) if target.ndim else ()
+            if tuple(preds.shape) != expected:
+                raise InputError(
+                    "Scores must have one column per class and otherwise the shape of `target`,"
+                    f" got {tuple(preds.shape)} for {tuple(target.shape)} and"
+                    f" {self.num_classes} classes."
+                )
+            if bool(torch.isnan(preds).any()):
+                raise InputError("`preds` must have no missing values, got NaN among the scores.")
+            return preds.argmax(dim=1)
+        if preds.shape != target.shape:
+            raise InputError(
+                "`preds` and `target` must describe the same samples, got shapes"
+                f" {tuple(preds.shape)} and {tuple(target.shape)}."
+            )
+        return preds
+
+    def _check_range(self, values: torch.Tensor, name: str) -> None:
+        if values.numel() == 0:
+            return
+        low, high = (int(v) for v in torch.aminmax(values))
+        if low < 0 or high >= self.num_classes:
+            raise InputError(
+                f"`{name}` must be from 0 to {self.num_classes - 1}, got"
+                f" {low if low < 0 else high}.",
+                hint="raise `num_classes`, or set `ignore_index` for a value that stands for none.",
+            )
+
+    def _check_weights(
+        self, sample_weight: torch.Tensor | None, target: torch.Tensor
+    ) -> torch.Tensor:
+        if sample_weight is None:
+            return torch.ones(target.shape, dtype=torch.float64, device=target.device)
+        if sample_weight.shape != target.shape:
+            raise InputError(
+                "`sample_weight` must have one weight per sample, got shape"
+                f" {tuple(sample_weight.shape)} for {tuple(target.shape)}."
+            )
+        weights = sample_weight.to(torch.float64)
+        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
+            raise InputError("`sample_weight` must be finite and not negative.")
+        return weights
+
+
+class NormalizedConfusionMatrix(_Counts):
+    """A torchmetrics metric that returns a confusion matrix with any normalization.
+
+    Parameters
+    ----------
+    num_classes : int
+        Number of classes.
+    normalize : {"bi", "row", "col", "all", "none"}
+        See `deconfuse.normalize`; ``"none"`` returns counts.
+    labels : sequence, optional
+        Class names for the plot and for `to_confusion_matrix`.
+    epsilon : float, optional
+        Added to every cell before normalizing.
+    ignore_index : int, optional
+        A target that stands for no class; its samples are not counted.
+    weighted : bool
+        Whether ``update`` takes ``sample_weight``; sums of weights are float64.
+    **options
+        What every metric of torchmetrics takes: ``sync_on_compute``, ``process_group``,
+        ``dist_sync_on_step`` and so on.
+
+    Notes
+    -----
+    Counts are summed across processes before they are normalized, so the result is that of all data
+    in one process. The last step runs on the host in float64: it is one small matrix per epoch.
+    Before anything was counted, a normalized matrix is NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from deconfuse.integrations.torch import NormalizedConfusionMatrix
+    >>> metric = NormalizedConfusionMatrix(2, normalize="row")
+    >>> metric.update(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
+    >>> metric.compute()
+    tensor([[0.5000, 0.5000],
+            [0.0000, 1.0000]], dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        normalize: Normalization = "bi",
+        labels: Iterable[Any] | None = None,
+        epsilon: float | None = None,
+        ignore_index: int | None = None,
+        weighted: bool = False,
+        **options: Unpack[MetricOptions],
+    ) -> None:
+        super().__init__(
+            num_classes,
+            labels=labels,
+            epsilon=epsilon,
+            ignore_index=ignore_index,
+            weighted=weighted,
+            **options,
+        )
+        if normalize != "none" and normalize not in get_args(MethodName):
+            raise InputError(
+                '`normalize` must be "bi", "row", "col", "all" or "none" (or "true", "pred"), got'
+                f" {normalize!r}."
+            )
+        self.normalize: Normalization = normalize
+
+    def compute(self) -> torch.Tensor:
+        """Return the matrix, true classes on rows, predicted classes on columns."""
+        if self.normalize == "none":
+            return self.counts.clone()
+        if not bool(self.counts.any()):
+            return torch.full(self.counts.shape, torch.nan, device=self.counts.device)
+        matrix = self._counted().normalize(self.normalize, self.epsilon).matrix
+        return _to_device(np.array(matrix), self.counts.device)
+
+    def plot(self, val: torch.Tensor | None = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draw the matrix with matplotlib.
+
+        Parameters
+        ----------
+        val : Tensor, optional
+            A result of ``compute`` or ``forward``; by default of all that was counted.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        figure, axes
+        """
+        from deconfuse import ConfusionMatrixDisplay
+
+        values = (self.compute() if val is None else val).detach().cpu().numpy()
+        display = ConfusionMatrixDisplay(values, display_labels=self.labels).plot(ax=ax)
+        return display.figure_, display.ax_
+
+
+class Separability(_Counts):
+    """A torchmetrics metric that returns how well classes are told apart, as one number.
+
+    It is the mean diagonal of the bi-normalized matrix: see `deconfuse.separability_score`. It is
+    not an accuracy. Parameters are those of `NormalizedConfusionMatrix`, without ``normalize``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from deconfuse.integrations.torch import Separability
+    >>> metric = Separability(2, epsilon=0.0)
+    >>> metric.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1]))
+    >>> metric.compute()
+    tensor(0.5000, dtype=torch.float64)
+    """
+
+    higher_is_better = True
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    def compute(self) -> torch.Tensor:
+        """Return the score, a tensor without axes."""
+        if not bool(self.counts.any()):
+            return torch.tensor(torch.nan, device=self.counts.device)
+        value = separability(self._counted(), epsilon=self.epsilon)
+        return _to_device(np.array(value), self.counts.device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draw one value, or a list of values over steps, as torchmetrics does."""
+        figure, axes = self._plot(val, ax)
+        return figure, axes
+
+
+def _to_device(values: Any, device: torch.device) -> torch.Tensor:
+    tensor = torch.from_numpy(values)
+    # Apple's devices have no float64.
+    return tensor.to(device, torch.float32) if device.type == "mps" else tensor.to(device)

@@ -1,0 +1,82 @@
+"""The same bad files from the command line: a non-zero exit, one clear error, no result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deconfuse.cli import main
+from tests.reading.files import FORMATS, write
+
+IDS = {"label": list(range(100, 3100)), "prediction": [i % 9 for i in range(3000)]}
+
+
+def _text(text: str) -> Callable[[Path], Any]:
+    return lambda path: path.write_text(text)
+
+
+def _bytes(
+    suffix: str, columns: dict[str, list[Any]], cut: int | None = None
+) -> Callable[..., Any]:
+    return lambda path: path.write_bytes(FORMATS[suffix](columns)[:cut])
+
+
+GOOD = {"label": ["a", "b"], "prediction": ["b", "b"]}
+CASES: dict[str, tuple[str, Callable[[Path], Any] | None, str]] = {
+    "missing column": ("x.csv", _text("label,guess\na,b\n"), "The columns are: 'label', 'guess'"),
+    "nulls": (
+        "x.csv",
+        _text("label,prediction\na,\n,b\n"),
+        "got 1 in 'label' and 1 in 'prediction'",
+    ),
+    "no such file": ("x.csv", None, "must exist, and does not"),
+    "no match": ("*.parquet", None, "must match at least one file"),
+    "empty": ("x.parquet", _text(""), "is empty"),
+    "truncated": ("x.parquet", _bytes("parquet", GOOD, -20), "is truncated"),
+    "misnamed": ("x.csv", _bytes("parquet", GOOD), "is not what its name says"),
+    "ragged": ("x.csv", _text("label,prediction\na,b\na,b,c\n"), "got 3 in line 3"),
+    "identifiers": ("x.parquet", _bytes("parquet", IDS), "looks like an identifier"),
+    "floats": ("x.csv", _text("label,prediction\n1.5,1\n2.5,1\n"), "got floats such as 1.5"),
+    "mixed types": ("x.csv", _text("label,prediction\n1,cat\n2,dog\n"), "must be of one type"),
+    "two that fit": ("x.csv", _text("gt,target,pred\na,a,a\n"), "several could be meant"),
+}
+
+
+@pytest.mark.parametrize("command", ["normalize", "diagnose", "report"])
+@pytest.mark.parametrize("case", CASES)
+def test_each_ends_with_its_error_and_leaves_nothing(
+    case: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, make, message = CASES[case]
+    if make is not None:
+        make(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        main([command, str(tmp_path / name)])
+    written = capsys.readouterr()
+    assert ended.value.code == 2
+    assert message in " ".join(written.err.split())
+    assert "Traceback" not in written.err
+    assert written.out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["it's; DROP TABLE x; --.csv", 'quo"te & sp ace.csv'])
+def test_names_with_quotes_and_sql_are_names(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label = 'the "label"; DROP TABLE x'
+    write(tmp_path, name, {label: ["a", "b"], "prediction": ["b", "b"]})
+    with pytest.raises(SystemExit) as ended:
+        main(["normalize", str(tmp_path / name), "--method", "all", "--label", label])
+    assert not ended.value.code
+    assert ".50" in capsys.readouterr().out

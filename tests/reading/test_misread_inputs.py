@@ -1,0 +1,288 @@
+"""What would be counted as something else: other names of classes, no path, workbooks, titles."""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from deconfuse import ConfusionMatrix, InputError
+from deconfuse.cli import main
+from deconfuse.errors import DeconfuseWarning
+from tests.reading.files import write
+
+SCORED = {
+    "label": ["cat", "dog"] * 5,
+    "p_cat": [0.9, 0.2] * 5,
+    "p_dog": [0.1, 0.8] * 5,
+}
+
+
+def refused(path: object, message: str, **options: Any) -> str:
+    with pytest.raises(InputError, match=message) as caught:
+        ConfusionMatrix.from_file(path, **options)
+    return str(caught.value)
+
+
+class TestScoresOfOtherNames:
+    @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+    def test_columns_with_a_prefix(self, tmp_path: Path, suffix: str) -> None:
+        path = write(tmp_path, f"s.{suffix}", SCORED)
+        mapping = {"p_cat": "cat", "p_dog": "dog"}
+        message = "Scores must belong to the classes of the labels, got scores of 'p_cat', 'p_dog'"
+        error = refused(path, message, scores=["p_cat", "p_dog"])
+        assert "scores={'p_cat': 'cat', 'p_dog': 'dog'}" in error
+        assert "`--scores p_cat=cat,p_dog=dog` on the command line" in error
+        with pytest.raises(InputError, match=message):
+            ConfusionMatrix.from_frame(pd.DataFrame(SCORED), scores=["p_cat", "p_dog"])
+        for cm in (
+            ConfusionMatrix.from_file(path, scores=mapping),
+            ConfusionMatrix.from_frame(pd.DataFrame(SCORED), scores=mapping),
+        ):
+            assert cm.labels == ("cat", "dog")
+            assert cm.counts.tolist() == [[5, 0], [0, 5]]
+
+    def test_labels_that_are_numbers(self, tmp_path: Path) -> None:
+        columns = {"label": [0, 1], "p_0": [0.9, 0.2], "p_1": [0.1, 0.8]}
+        path = write(tmp_path, "s.parquet", columns)
+        error = refused(path, "'p_0', 'p_1' where labels are 0, 1", scores=["p_0", "p_1"])
+        assert "scores={'p_0': 0, 'p_1': 1}" in error
+
+    def test_a_column_of_lists(self) -> None:
+        frame = pd.DataFrame({"label": [10, 20], "p": [[0.9, 0.1], [0.2, 0.8]]})
+        with pytest.raises(InputError, match="got scores of 0, 1 where labels are 10, 20") as error:
+            ConfusionMatrix.from_frame(frame, scores="p")
+        assert "scores={'p': [...]}" in str(error.value)
+        assert ConfusionMatrix.from_frame(frame, scores={"p": [10, 20]}).labels == (10, 20)
+
+    def test_one_class_in_common_is_enough(self) -> None:
+        frame = pd.DataFrame({"label": ["cat", "emu"], "cat": [0.9, 0.2], "dog": [0.1, 0.8]})
+        cm = ConfusionMatrix.from_frame(frame, scores=["cat", "dog"])
+        assert cm.labels == ("cat", "dog", "emu")
+
+    @pytest.mark.parametrize(
+        "options",
+        [["--scores", "p_cat=cat,p_dog=dog"], ["--scores", "p_cat=cat", "--scores", "p_dog=dog"]],
+    )
+    def test_classes_on_the_command_line(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+    ) -> None:
+        path = write(tmp_path, "s.csv", SCORED)
+        with pytest.raises(SystemExit) as ended:
+            main(["normalize", str(path), "--method", "all", *options])
+        assert not ended.value.code
+        written = capsys.readouterr()
+        assert "10 samples of 2 classes" in written.err
+        assert ".50" in written.out
+
+    def test_classes_on_the_command_line_that_are_numbers(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        columns = {"label": [7, 8], "a": [0.9, 0.2], "b": [0.1, 0.8]}
+        path = write(tmp_path, "s.csv", columns)
+        with pytest.raises(SystemExit) as ended:
+            main(["normalize", str(path), "--method", "all", "--scores", "a=7,b=8"])
+        assert not ended.value.code
+        assert "2 samples of 2 classes" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("names", [("False", "True"), ("2020-01-01", "2020-01-02")])
+    def test_truths_and_dates_as_text(self, tmp_path: Path, names: tuple[str, str]) -> None:
+        path = tmp_path / "s.csv"
+        path.write_text(f"label,p0,p1\n{names[0]},.9,.1\n{names[1]},.2,.8\n", encoding="utf-8")
+        error = refused(path, "Scores must belong to the classes", scores=["p0", "p1"])
+        assert f"--scores p0={names[0]},p1={names[1]}" in error
+        cm = ConfusionMatrix.from_file(path, scores=dict(zip(("p0", "p1"), names, strict=True)))
+        assert cm.counts.tolist() == [[1, 0], [0, 1]]
+        assert [str(name) for name in cm.labels] == list(names)
+        assert not isinstance(cm.labels[0], str)
+
+    def test_a_column_twice_on_the_command_line(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(tmp_path, "s.csv", SCORED)
+        with pytest.raises(SystemExit) as ended:
+            main(["normalize", str(path), "--scores", "p_cat=cat,p_cat=dog"])
+        assert ended.value.code == 2
+        assert "must name each column once, got 'p_cat' twice" in capsys.readouterr().err
+
+
+class TestNoClassInCommon:
+    def test_two_spellings(self, tmp_path: Path) -> None:
+        message = "No label occurs among the predictions: labels are 'cat', predictions are 'Cat'"
+        path = write(tmp_path, "p.csv", {"label": ["cat"] * 2, "prediction": ["Cat"] * 2})
+        frame = pd.DataFrame({"label": ["cat"] * 2, "prediction": ["Cat"] * 2})
+        for act in (
+            lambda: ConfusionMatrix.from_predictions(["cat"] * 50, ["Cat"] * 50),
+            lambda: ConfusionMatrix.from_file(path),
+            lambda: ConfusionMatrix.from_frame(frame),
+        ):
+            with pytest.warns(DeconfuseWarning, match=f"{message}. Write each class") as caught:
+                assert act().n_classes == 2
+            # The line to look at is the caller's.
+            assert [warning.filename for warning in caught] == [__file__]
+
+    def test_other_classes(self) -> None:
+        with pytest.warns(DeconfuseWarning, match="are 1, 2, predictions are 3. Are both of the"):
+            ConfusionMatrix.from_predictions([1, 2] * 10, [3] * 20)
+
+    def test_the_command_line_says_it(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "200")
+        path = write(tmp_path, "p.csv", {"label": ["cat"] * 2, "prediction": ["Cat"] * 2})
+        with pytest.raises(SystemExit) as ended:
+            main(["normalize", str(path), "--method", "all"])
+        assert not ended.value.code
+        assert "No label occurs among the predictions" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("true", "pred", "options"),
+        [
+            (["a"] * 5, ["b"] * 5, {}),
+            ([-1], [1], {}),
+            ([True], [False], {}),
+            (["a"] * 50, ["b"] * 49 + ["a"], {}),
+            (["a", "b"] * 50, ["b", "c"] * 50, {}),
+            (["cat"] * 50, ["Cat"] * 50, {"labels": ["cat", "Cat"]}),
+            (["cat"] * 50, ["Cat"] * 50, {"sample_weight": [0] * 50}),
+        ],
+    )
+    def test_no_warning(self, true: list[Any], pred: list[Any], options: dict[str, Any]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cm = ConfusionMatrix.from_predictions(true, pred, **options)
+            # Nor when shards are merged, or nothing was counted.
+            assert (cm + cm).total == 2 * cm.total
+            assert ConfusionMatrix.from_counts([[0, 5], [0, 0]], ["a", "A"]).total == 5
+
+    def test_streaming_in_small_batches(self) -> None:
+        pairs = [(0, 1), (1, 2), (2, 3), (3, 0)] * 10
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shards = [ConfusionMatrix.from_predictions([t], [p]) for t, p in pairs]
+            assert sum(shards[1:], shards[0]).total == 40
+
+
+class TestNoPath:
+    @pytest.mark.parametrize("path", ["", " ", [""]])
+    def test_an_empty_path(self, path: object) -> None:
+        assert "is a variable empty?" in refused(path, "must name a file or a folder, got '")
+
+    def test_an_empty_path_on_the_command_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(tmp_path, "p.csv", {"label": ["a", "b"], "prediction": ["a", "b"]})
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            main(["normalize", ""])
+        assert ended.value.code == 2
+        written = capsys.readouterr()
+        assert "must name a file or a folder" in written.err
+        assert written.out == ""
+
+    def test_an_open_file(self, tmp_path: Path) -> None:
+        path = write(tmp_path, "p.csv", {"label": ["a"], "prediction": ["a"]})
+        message = "must be a path or several of them, got TextIOWrapper, an open file"
+        with path.open() as stream:
+            for given in (stream, [stream]):
+                assert f"give its path, {str(path)!r}, instead" in refused(given, message)
+        error = refused(io.BytesIO(b"label,prediction\n"), "got BytesIO, an open file")
+        assert "give its path instead" in error
+
+
+class TestWorkbooks:
+    @pytest.mark.parametrize(
+        ("name", "members", "what"),
+        [
+            ("x.xlsx", {"[Content_Types].xml": b"", "xl/workbook.xml": b""}, "an Excel workbook"),
+            ("x.csv", {"docProps/app.xml": b"", "xl/workbook.bin": b""}, "an Excel workbook"),
+            (
+                "x.ods",
+                {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"},
+                "an OpenDocument spreadsheet",
+            ),
+        ],
+    )
+    def test_zipped_ones(
+        self, tmp_path: Path, name: str, members: dict[str, bytes], what: str
+    ) -> None:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for member, data in members.items():
+                archive.writestr(member, data)
+        error = refused(tmp_path / name, f"and is {what}")
+        assert "save the sheet as CSV" in error
+        assert "pandas.read_excel" in error
+
+    def test_another_archive(self, tmp_path: Path) -> None:
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+            archive.writestr("p.csv", b"label,prediction\n")
+        assert "unpack it" in refused(tmp_path / "x.zip", "and is a zip archive")
+
+    def test_an_old_one(self, tmp_path: Path) -> None:
+        (tmp_path / "x.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 500)
+        assert "pandas.read_excel" in refused(tmp_path / "x.xls", r"is a workbook \(.xls\)")
+
+    def test_a_duckdb_database(self, tmp_path: Path) -> None:
+        import duckdb
+
+        with duckdb.connect(tmp_path / "x.duckdb") as connection:
+            connection.execute("CREATE TABLE t AS SELECT 'a' AS label, 'a' AS prediction")
+        error = refused(tmp_path / "x.duckdb", "and is a DuckDB database")
+        assert 'from_frame(con.table("..."))' in error
+        # What the hint says works.
+        with duckdb.connect(tmp_path / "x.duckdb") as connection:
+            assert ConfusionMatrix.from_frame(connection.table("t")).total == 1
+
+    def test_text_that_only_looks_like_one(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv").write_text("label,x,DUCK,prediction\na,1,2,a\n")
+        assert ConfusionMatrix.from_file(tmp_path / "x.csv").total == 1
+
+
+BODY = ",a,b\na,50,3\nb,4,60\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "hint"),
+    [
+        (f"Model A\n{BODY}", "begins with a title, 'Model A', where the class", "are in line 2"),
+        (f"Model A,,\n{BODY}", "begins with a title, 'Model A,,'", "delete what stands above"),
+        (f"Model A\n\n{BODY}", "begins with a title, 'Model A'", "are in line 3"),
+        (f"#comment\n{BODY}", "begins with a comment, '#comment'", "are in line 2"),
+        (f"# a\n# b, c\n{BODY.replace(',', ';')}", "begins with a comment, '# a'", "in line 3"),
+        (",1,2\n1.0,50,3\n2.0,4,60\n", "names '1.0', '2.0' on rows only, '1', '2' on", "not 1.0"),
+        (",C_1,C_2\n1,50,3\n2,4,60\n", "'1', '2' on rows and 'C_1', 'C_2' on", "without 'C_'"),
+        (",C1,C2\n1,50,3\n2,4,60\n", "'1', '2' on rows and 'C1', 'C2' on", "without 'C'"),
+        (
+            ",pred_a,pred_b\ntrue_a,50,3\ntrue_b,4,60\n",
+            "'true_a', 'true_b' on rows and 'pred_a', 'pred_b' on columns",
+            "without 'true_' and 'pred_'",
+        ),
+    ],
+)
+def test_what_keeps_a_table_from_being_a_matrix(
+    tmp_path: Path, text: str, reason: str, hint: str
+) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    assert hint in refused(path, f"m.csv' looks like a matrix, but it .*{reason}")
+
+
+def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    lines = "".join(f"r{number},{number},{number}\n" for number in range(100_000))
+    path.write_text(f"id,x,y\nr,1,2\n\n{lines}", encoding="utf-8")
+    refused(path, "`label` must be a column")
+
+
+@pytest.mark.parametrize(
+    "text", ["Model A\nid,age\nx,1\ny,2\n", "#\n#\n", "id,p_1,p_2\nx,1,2\ny,3,4\n", "t\na,b\nc,1\n"]
+)
+def test_other_tables_get_no_such_reason(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    assert "looks like a matrix" not in refused(path, "must ")
