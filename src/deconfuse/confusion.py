@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from deconfuse.normalization import Normalized
     from deconfuse.reading.score_columns import Scores
+    from deconfuse.statistics.metrics import PerClass
     from deconfuse.storage import FileFormat
 
 __all__ = ["ConfusionMatrix"]
@@ -296,6 +297,33 @@ class ConfusionMatrix:
     def prediction_counts(self) -> npt.NDArray[Any]:
         """How often each class is predicted: column sums."""
         return np.asarray(self.counts.sum(axis=0))
+
+    @property
+    def accuracy(self) -> float:
+        """Share of samples predicted right, as scikit-learn's ``accuracy_score``."""
+        from deconfuse.statistics.metrics import accuracy
+
+        return accuracy(self)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean recall of the classes that have samples, as ``balanced_accuracy_score``."""
+        from deconfuse.statistics.metrics import balanced_accuracy
+
+        return balanced_accuracy(self)
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the classes that occur, as ``f1_score(..., average="macro")``."""
+        from deconfuse.statistics.metrics import macro_f1
+
+        return macro_f1(self)
+
+    def per_class(self, level: float = 0.95) -> PerClass:
+        """Return recall, precision and F1 of every class, with intervals: see `PerClass`."""
+        from deconfuse.statistics.metrics import per_class
+
+        return per_class(self, level)
 
     def index_of(self, labels: Any) -> npt.NDArray[np.intp]:
         """Return the matrix position of each label.

@@ -1,0 +1,328 @@
+"""Accuracy and its relatives, as scikit-learn computes them, with intervals.
+
+They come from the counts alone. None of them is read off a bi-normalized matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from deconfuse._checks import Label
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.statistics.cells import check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Estimate",
+    "Estimates",
+    "PerClass",
+    "accuracy",
+    "balanced_accuracy",
+    "cohen_kappa",
+    "estimate_accuracy",
+    "estimate_balanced_accuracy",
+    "macro_f1",
+    "per_class",
+    "wilson",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its confidence interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        NaN where the matrix has no samples that the number could be estimated from.
+    n : float
+        How many independent samples would give an interval of this width.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """One number per class with its confidence interval; NaN where it is undefined.
+
+    Attributes
+    ----------
+    value, low, high : ndarray of shape (n_classes,)
+    """
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.value, self.low, self.high):
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerClass:
+    """Recall, precision and F1 of every class.
+
+    Attributes
+    ----------
+    labels : tuple
+        Class names in matrix order.
+    n : ndarray of shape (n_classes,)
+        Samples of each true class (sum of weights).
+    n_predicted : ndarray of shape (n_classes,)
+        Samples predicted as each class.
+    recall : Estimates
+        Share of a class's samples that were predicted as it. NaN for a class without samples.
+    precision : Estimates
+        Share of a class's predictions that were right. NaN for a class that was never predicted.
+    f1 : Estimates
+        Harmonic mean of both. NaN for a class without samples and predictions.
+    level : float
+        Level of the intervals.
+    """
+
+    labels: tuple[Label, ...]
+    n: FloatArray
+    n_predicted: FloatArray
+    recall: Estimates
+    precision: Estimates
+    f1: Estimates
+    level: float
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary per class: label, counts, and each metric with its interval."""
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per class, indexed by the class names."""
+        import pandas as pd
+
+        return pd.DataFrame(self._columns()).set_index("label")
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            "label": list(self.labels),
+            "n": self.n.tolist(),
+            "n_predicted": self.n_predicted.tolist(),
+        }
+        for name in ("recall", "precision", "f1"):
+            estimates: Estimates = getattr(self, name)
+            columns[name] = estimates.value.tolist()
+            columns[f"{name}_low"] = estimates.low.tolist()
+            columns[f"{name}_high"] = estimates.high.tolist()
+        return columns
+
+
+def accuracy(cm: ConfusionMatrix) -> float:
+    """Return the share of samples that were predicted right; NaN without samples.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    0.8636363636363636
+    """
+    return float(_hits(cm).sum() / cm.total) if cm.total > 0 else float("nan")
+
+
+def balanced_accuracy(cm: ConfusionMatrix) -> float:
+    """Return the mean recall of the classes that have samples; NaN without samples.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> balanced_accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    0.7
+    """
+    n = _labels(cm)
+    has_samples = n > 0
+    if not has_samples.any():
+        return float("nan")
+    return float(np.mean(_hits(cm)[has_samples] / n[has_samples]))
+
+
+def macro_f1(cm: ConfusionMatrix) -> float:
+    """Return the mean F1 of the classes that occur, as labels or predictions.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> round(macro_f1(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]])), 4)
+    0.6615
+    """
+    both = _labels(cm) + _predictions(cm)
+    occurs = both > 0
+    if not occurs.any():
+        return float("nan")
+    return float(np.mean(2 * _hits(cm)[occurs] / both[occurs]))
+
+
+def cohen_kappa(cm: ConfusionMatrix) -> float:
+    """Return Cohen's kappa: accuracy beyond that of predictions made independently of the label.
+
+    NaN where independent predictions would always be right, as with a single class.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> round(cohen_kappa(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]])), 4)
+    0.3265
+    """
+    if cm.total == 0:
+        return float("nan")
+    by_chance = float(_labels(cm) / cm.total @ (_predictions(cm) / cm.total))
+    return (accuracy(cm) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+
+
+def estimate_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
+    """Return the accuracy with Wilson's interval.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> found = estimate_accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    >>> f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    '0.86 (0.79 to 0.92)'
+    """
+    check_level(level)
+    n = effective_samples(np.array([cm.total], dtype=np.float64), np.array([cm.variances.sum()]))
+    return _estimate(accuracy(cm), float(n[0]), level)
+
+
+def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
+    r"""Return the balanced accuracy with an interval.
+
+    Notes
+    -----
+    The mean recall has the variance :math:`\frac{1}{C^2} \sum_i r_i (1 - r_i) / n_i`. Wilson's
+    interval is taken for the number of samples with which one proportion would have this variance.
+    In the variance, each recall is drawn towards the accuracy with the weight of one sample, so
+    that a class of two samples, both right, does not pass for certain.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> found = estimate_balanced_accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    >>> f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    '0.70 (0.53 to 0.83)'
+    """
+    check_level(level)
+    return _estimate(balanced_accuracy(cm), balanced_samples(cm), level)
+
+
+def balanced_samples(cm: ConfusionMatrix) -> float:
+    """Return how many samples of one proportion give the spread of the balanced accuracy."""
+    n = effective_samples(_labels(cm), _row_variances(cm))
+    has_samples = n > 0
+    if not has_samples.any():
+        return 0.0
+    n = n[has_samples]
+    recall = _hits(cm)[has_samples] / _labels(cm)[has_samples]
+    right = float((recall * n).sum() + 0.5) / float(n.sum() + 1)
+    drawn = (recall * n + right) / (n + 1)
+    variance = float((drawn * (1 - drawn) / n).mean() / len(n))
+    mean = float(drawn.mean())
+    return mean * (1 - mean) / variance
+
+
+def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
+    r"""Return recall, precision and F1 of every class, with intervals.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    PerClass
+
+    Notes
+    -----
+    All intervals are Wilson's. For F1 it is that of the share of hits among the samples that have
+    the class as label or prediction, :math:`J = h / (h + e)`, because :math:`F_1 = 2 J / (1 + J)`.
+    Weighted samples count by their effective number, :math:`(\sum w)^2 / \sum w^2`.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]], labels=["cat", "dog"])
+    >>> found = per_class(cm)
+    >>> found.recall.value
+    array([0.9, 0.5])
+    >>> [record["label"] for record in found.records()]
+    ['cat', 'dog']
+    """
+    check_level(level)
+    hits, n, predicted = _hits(cm), _labels(cm), _predictions(cm)
+    hit_variances = np.asarray(cm.variances.diagonal(), dtype=np.float64)
+    row_variances = _row_variances(cm)
+    column_variances = np.asarray(cm.variances.sum(axis=0), dtype=np.float64).ravel()
+    involved = n + predicted - hits
+    jaccard = _shares(hits, involved, row_variances + column_variances - hit_variances, level)
+    return PerClass(
+        labels=cm.labels,
+        n=n,
+        n_predicted=predicted,
+        recall=_shares(hits, n, row_variances, level),
+        precision=_shares(hits, predicted, column_variances, level),
+        f1=Estimates(*(2 * j / (1 + j) for j in (jaccard.value, jaccard.low, jaccard.high))),
+        level=float(level),
+    )
+
+
+def wilson(share: FloatArray, n: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's score interval of shares seen in n samples; NaN stays NaN."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # The ends of a share of 0 or 1 are these exactly, whatever rounding says.
+    low = np.where(share == 0, 0.0, centre - half)
+    return low, np.where(share == 1, 1.0, centre + half)
+
+
+def effective_samples(weights: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return the square of the sum of weights over the sum of their squares; 0 without samples."""
+    return np.divide(weights**2, squares, out=np.zeros_like(weights), where=squares > 0)
+
+
+def _shares(hits: FloatArray, of: FloatArray, variances: FloatArray, level: float) -> Estimates:
+    value = np.divide(hits, of, out=np.full(len(of), np.nan), where=of > 0)
+    low, high = wilson(value, effective_samples(of, variances), float(norm.ppf(0.5 + level / 2)))
+    return Estimates(value, low, high)
+
+
+def _estimate(value: float, n: float, level: float) -> Estimate:
+    low, high = wilson(np.array([value]), np.array([n]), float(norm.ppf(0.5 + level / 2)))
+    return Estimate(value, float(low[0]), float(high[0]), n)
+
+
+def _hits(cm: ConfusionMatrix) -> FloatArray:
+    return np.asarray(cm.counts.diagonal(), dtype=np.float64)
+
+
+def _labels(cm: ConfusionMatrix) -> FloatArray:
+    return np.asarray(cm.label_counts, dtype=np.float64)
+
+
+def _predictions(cm: ConfusionMatrix) -> FloatArray:
+    return np.asarray(cm.prediction_counts, dtype=np.float64)
+
+
+def _row_variances(cm: ConfusionMatrix) -> FloatArray:
+    return np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
