@@ -13,7 +13,7 @@ SOURCE = Path(deconfuse.__file__).parent
 
 # A module imports at its top level only from rows above its own (or from its own package).
 ROWS = [
-    ["_version", "errors", "_files", "_checks", "_text"],
+    ["_version", "errors", "_files", "_memory", "_checks", "_text"],
     [
         "_classes",
         "_words",

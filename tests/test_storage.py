@@ -361,9 +361,9 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("a file")
     (tmp_path / "folder.json").mkdir()
     for place, message in (
-        ("nodir/x.json", r"nodir/x\.json' must be in a folder that exists, and .*nodir' is none"),
-        ("plain/x.json", r"plain/x\.json' must be in a folder that exists"),
-        ("folder.json", r"folder\.json' must be a file to write, and is a folder"),
+        ("nodir/x.json", r"nodir/x\.json' cannot be written: folder .*nodir' does not exist"),
+        ("plain/x.json", r"plain/x\.json' cannot be written: folder .*plain' does not exist"),
+        ("folder.json", r"folder\.json' cannot be written: it is a folder"),
     ):
         with pytest.raises(InputError, match=message) as caught:
             cm.save(tmp_path / place)
@@ -380,7 +380,7 @@ def test_a_folder_without_permission() -> None:
             # Root may write everywhere, so be nobody for a moment.
             os.seteuid(65534)
         try:
-            with pytest.raises(InputError, match="must be in a folder that can be written to"):
+            with pytest.raises(InputError, match="cannot be written: Permission denied"):
                 cm.save(Path(folder, "x.json"))
         finally:
             os.seteuid(user)

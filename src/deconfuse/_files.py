@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import BinaryIO
 
 from deconfuse.errors import InputError
@@ -16,53 +16,72 @@ __all__ = ["atomic_write", "write_bytes", "write_text"]
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file beside ``path`` and move it there only when everything was written.
+    """Open a new file next to ``path`` and move it there once everything is written.
 
-    A crash, a full disk or an error in the block leaves ``path`` as it was.
+    A crash, a full disk or an error in the block leaves ``path`` as it was. A file that is
+    overwritten keeps its permissions, and a symbolic link keeps pointing at its file.
 
     Raises
     ------
     InputError
-        If no file can be at ``path``: its folder does not exist or cannot be written to, or it is
-        a folder itself.
+        If no file can be written at ``path``: the folder does not exist or is read-only, or there
+        is a folder, a device or a pipe.
+    OSError
+        If writing fails, as on a full disk; the error names ``path``.
     """
-    target = Path(path)
-    handle, name = _open_beside(target)
+    try:
+        # Replacing a link would leave the file that it points at as it was.
+        target = os.path.realpath(path)
+        handle, part = _open_part(target, _permissions(target))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"File {str(path)!r} cannot be written: {reason}.") from error
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes files private; a written report should have the usual permissions.
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
+        os.replace(part, target)
+    except BaseException as error:
         with suppress(FileNotFoundError):
-            os.unlink(name)
+            os.unlink(part)
+        if isinstance(error, OSError) and error.filename in (None, part):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
-def _open_beside(target: Path) -> tuple[int, str]:
-    """Open a file in the folder of another; errors name that one, which the caller knows."""
-    folder = target.parent
-    if not folder.is_dir():
+def _permissions(target: str) -> int | None:
+    """Return the permissions of the file that will be overwritten, or None if there is none."""
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
         raise InputError(
-            f"File {str(target)!r} must be in a folder that exists, and {str(folder)!r} is none.",
+            f"File {target!r} cannot be written: folder {folder!r} does not exist.",
             hint="make the folder first.",
         )
-    if target.is_dir():
-        raise InputError(
-            f"File {str(target)!r} must be a file to write, and is a folder.",
-            hint="add the name of the file.",
-        )
     try:
-        # The name is of ours alone: with the caller's in it, it could be too long.
-        return tempfile.mkstemp(prefix=".deconfuse-", suffix=".part", dir=folder)
-    except PermissionError as error:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
         raise InputError(
-            f"File {str(target)!r} must be in a folder that can be written to, and"
-            f" {str(folder)!r} cannot."
-        ) from error
+            f"File {target!r} cannot be written: it is {kind}.",
+            hint="give the name of a file.",
+        )
+    return stat.S_IMODE(mode)
+
+
+def _open_part(target: str, permissions: int | None) -> tuple[int, str]:
+    """Create a file next to another, under a name of our own, with the given permissions."""
+    part = os.path.join(os.path.dirname(target), f".deconfuse-{secrets.token_hex(8)}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    # The system takes the umask off the mode of a new file, so nobody has to ask for it.
+    handle = os.open(part, flags, 0o666 if permissions is None else 0o600)
+    if permissions is not None:
+        os.chmod(part, permissions)
+    return handle, part
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -89,9 +108,3 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
             hint="rename the class, or decode its name with errors='replace'.",
         ) from error
     write_bytes(path, data)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copyreg
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deconfuse.scaling.solution import Scaling
@@ -16,7 +20,10 @@ __all__ = [
     "MissingExtraError",
     "NotScalableError",
     "UndefinedCellsWarning",
+    "warn",
 ]
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class DeconfuseError(Exception):
@@ -34,6 +41,11 @@ class DeconfuseError(Exception):
         super().__init__(message if hint is None else f"{message}\nHint: {hint}")
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default an exception is rebuilt by calling its class with `args`, without keywords: a
+        # worker's error could not be read by the process that waits for it.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(DeconfuseError, ValueError):
@@ -79,3 +91,11 @@ class UndefinedCellsWarning(DeconfuseWarning):
 
 class GeometryWarning(DeconfuseWarning):
     """Embeddings that span fewer dimensions than were asked for."""
+
+
+def warn(message: str, category: type[Warning] = DeconfuseWarning) -> None:
+    """Warn at the line of the caller's own code: the first one outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, cast, get_args
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from deconfuse._checks import Label, is_finite_number, show
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError, NotScalableError, UndefinedCellsWarning
+from deconfuse.errors import InputError, NotScalableError, UndefinedCellsWarning, warn
 from deconfuse.normalized import Cell, FloatArray, Method, MethodName, Normalized
 from deconfuse.scaling import Scaling, scale
 
@@ -153,10 +152,9 @@ def _inverse(sums: FloatArray, labels: Iterable[Label], side: str, what: str) ->
     empty = sums == 0
     if empty.any():
         names = show(label for label, is_empty in zip(labels, empty, strict=True) if is_empty)
-        warnings.warn(
+        warn(
             f"Cells of an empty {side} are undefined and NaN: {names} never occurs as a {what}.",
             UndefinedCellsWarning,
-            stacklevel=4,
         )
     inverse = 1.0 / _large_enough(np.where(empty, 1.0, sums))
     inverse[empty] = np.nan

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse._checks import Label, is_whole_number
+from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counting import positions_of
 from deconfuse.errors import InputError
 from deconfuse.scaling import Scaling
-from deconfuse.scaling.problem import refuse_if_too_large
 
 __all__ = ["Cell", "FloatArray", "Method", "MethodName", "Normalized"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ __all__ = ["Thumbnails"]
 _SIDE = 64
 # Small pictures stay exact; larger ones are photographs, where JPEG is a tenth of the size.
 _EXACT_SIDE = 32
+# Pillow would hand other formats to other programs: PostScript to Ghostscript, for one.
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+# A picture of 50 kilobytes can claim gigabytes of pixels; a large camera has 50 million.
+_MOST_PIXELS = 80_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,22 +81,18 @@ class Thumbnails:
         return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode('ascii')}"
 
     def _open(self, source: Any, row: int) -> Image:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
 
-        if isinstance(source, bytes | bytearray | memoryview | str | os.PathLike):
-            try:
-                if isinstance(source, str | os.PathLike):
-                    source = Path(source).read_bytes()
-                picture = Image.open(io.BytesIO(bytes(source)))
-                # Opening reads the header alone; a file that ends early is noticed here.
-                picture.load()
-                return picture
-            except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
-                raise InputError(
-                    f"`images` must be readable pictures, but that of row {row} is not: {error}",
-                    hint="give paths, bytes of PNG or JPEG files, or arrays; or leave them out.",
-                ) from error
-        return Image.fromarray(self._pixels(source, row))
+        if not isinstance(source, bytes | bytearray | memoryview | str | os.PathLike):
+            return Image.fromarray(self._pixels(source, row))
+        try:
+            return _decode(source)
+        # A decoder that is given damaged bytes may raise anything.
+        except Exception as error:
+            raise InputError(
+                f"`images` must be readable pictures, but that of row {row} is not: {error}",
+                hint=f"give {', '.join(_FORMATS)} as paths or bytes, or arrays of numbers.",
+            ) from error
 
     def _pixels(self, source: Any, row: int) -> NDArray[np.uint8]:
         array = np.asarray(source)
@@ -114,3 +115,21 @@ class Thumbnails:
         reach = high - low if high > low else 1.0
         scaled = (array.astype(np.float64) - low) / reach
         return np.asarray(np.clip(255.0 * scaled + 0.5, 0, 255), dtype=np.uint8)
+
+
+def _decode(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> Image:
+    """Return the first frame of a picture, or raise whatever is wrong with it."""
+    from PIL import Image
+
+    if isinstance(source, str | os.PathLike):
+        if not stat.S_ISREG(os.stat(source).st_mode):
+            raise ValueError(f"{os.fspath(source)!r} is not a file")
+        source = Path(source).read_bytes()
+    picture = Image.open(io.BytesIO(bytes(source)), formats=_FORMATS)
+    if picture.width * picture.height > _MOST_PIXELS:
+        raise ValueError(
+            f"{picture.width:,} x {picture.height:,} pixels are more than {_MOST_PIXELS:,}"
+        )
+    # Opening reads the header alone; a file that ends early is noticed here.
+    picture.load()
+    return picture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.errors import InputError
+from deconfuse._memory import refuse_if_too_large
 
-__all__ = ["FloatArray", "Matrix", "ScalingProblem", "drop_cells", "refuse_if_too_large"]
+__all__ = ["FloatArray", "Matrix", "ScalingProblem", "drop_cells"]
 
 FloatArray = NDArray[np.float64]
 Matrix: TypeAlias = FloatArray | sparse.csr_array
@@ -150,16 +149,6 @@ class ScalingProblem:
         return np.atleast_1d(np.asarray(gap, dtype=np.float64))
 
 
-def refuse_if_too_large(shape: Sequence[int], what: str) -> None:
-    """Raise `InputError` where a dense float64 array of this shape would not fit into memory."""
-    needed = 8 * int(np.prod([int(n) for n in shape], dtype=object))
-    if needed > _memory_size() // 2:
-        size = "x".join(f"{n:,}" for n in shape)
-        message = f"{what} would be dense, {size}, and take {_human_bytes(needed)} of memory."
-        hint = "ask for cells, rows, columns or the largest cells (`cell`, `row`, `column`, `top`)."
-        raise InputError(message, hint=hint)
-
-
 def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_array:
     """Return a sparse matrix without the given (row, column) cells."""
     ones = np.ones(len(cells))
@@ -184,19 +173,3 @@ def _scale_dense(
 def _log_sum(logs: FloatArray) -> float:
     highest = float(logs.max())
     return highest + float(np.log(np.exp(logs - highest).sum()))
-
-
-def _memory_size() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30
-
-
-def _human_bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if size < 1024 or unit == "PiB":
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    raise AssertionError

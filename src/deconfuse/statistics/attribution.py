@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse._checks import Label
+from deconfuse._memory import refuse_if_too_large
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
-from deconfuse.scaling.problem import refuse_if_too_large
 from deconfuse.statistics.cells import check_at_least_one
 
 __all__ = ["Attribution", "CellAttribution", "attribute"]

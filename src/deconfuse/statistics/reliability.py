@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse._checks import Label
+from deconfuse._memory import refuse_if_too_large
 from deconfuse.normalization import Normalized
-from deconfuse.scaling.problem import refuse_if_too_large
 from deconfuse.statistics.cells import sample_unit
 
 __all__ = ["FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability", "assess"]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deconfuse._checks import is_whole_number
+from deconfuse._memory import refuse_if_too_large
 from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.scaling import ScalingStatus, scale
-from deconfuse.scaling.problem import refuse_if_too_large
 from deconfuse.statistics.cells import Cells, as_generator, cells_of, check_level
 from deconfuse.statistics.sensitivity import Sensitivity
 
