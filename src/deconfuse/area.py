@@ -89,19 +89,17 @@ class MapAccuracy:
                 )
             ]
 
-        columns = [
-            ["map class", *(printable(label) for label in self.labels)],
-            ["points", *(f"{n:,.0f}" for n in self.samples)],
-            ["user's accuracy", *shown("users")],
-            ["producer's accuracy", *shown("producers")],
-            ["estimated area", *shown("areas")],
-        ]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in zip(*columns, strict=True)
-        ]
-        return "\n".join([f"overall accuracy {shown('overall')[0]}, 95 % intervals", *lines])
+        from deconfuse.reporting.table import Table
+
+        columns = (
+            [printable(label) for label in self.labels],
+            [f"{n:,.0f}" for n in self.samples],
+            *(shown(estimate) for estimate in ("users", "producers", "areas")),
+        )
+        head = ("map class", "points", "user's accuracy", "producer's accuracy", "estimated area")
+        table = Table(head, list(zip(*columns, strict=True)), "lllll")
+        title = f"overall accuracy {shown('overall')[0]}, 95 % intervals"
+        return f"{title}\n{table.to_text()}"
 
     def interval(
         self, estimate: Estimate, level: float = 0.95, *, scale: Literal["logit", "plain"] = "logit"

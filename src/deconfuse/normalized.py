@@ -262,9 +262,9 @@ class Normalized:
         return text + ">"
 
     def _repr_html_(self) -> str:
-        from deconfuse.reporting.display import normalized_html
+        from deconfuse.reporting.display import matrix_html
 
-        return normalized_html(self)
+        return matrix_html(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from deconfuse.reporting.display import mimebundle

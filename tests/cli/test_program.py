@@ -158,11 +158,11 @@ def test_colours_are_for_terminals_that_want_them(tmp_path, predictions):
         str(predictions),
         env={**environment, "FORCE_COLOR": "1", "COLORTERM": "truecolor"},
     )
-    assert "\x1b[38;2;" in coloured.stdout
+    assert "\x1b[38;5;" in coloured.stdout
     plain = shell(
         "normalize", str(predictions), env={**environment, "FORCE_COLOR": "1", "NO_COLOR": "1"}
     )
-    assert "\x1b[38;2;" not in plain.stdout
+    assert "\x1b[38;5;" not in plain.stdout
 
 
 def test_completion_knows_the_commands(tmp_path):

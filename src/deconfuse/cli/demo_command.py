@@ -81,7 +81,7 @@ def _tell(data: Demo, found: Diagnosis) -> None:
     from rich.text import Text
 
     from deconfuse.cli.findings import show_findings
-    from deconfuse.cli.matrices import print_matrix
+    from deconfuse.reporting.display import print_matrix
 
     out = console.out()
     bi = data.cm.normalize("bi")

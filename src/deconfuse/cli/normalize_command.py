@@ -170,7 +170,7 @@ def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
 
     to_screen = output is None or str(output) == STANDARD
     if format is Format.text:
-        from deconfuse.cli.matrices import print_matrix
+        from deconfuse.reporting.display import print_matrix
 
         if to_screen:
             print_matrix(console.out(), n)

@@ -1,30 +1,42 @@
-"""A normalized matrix as text for files: CSV, JSON, Markdown, LaTeX.
+"""A matrix as a `Table` to read, or as CSV and JSON for programs.
 
-Every form says which classes are on rows, which method it is and which way it sums. The page and
-its findings are written by `render`.
+Every form says which classes are on rows, which normalization it is and which way it sums.
 """
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import json
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deconfuse._checks import Label
 from deconfuse._named_counts import CORNER
-from deconfuse._text import escape_latex, escape_markdown
+from deconfuse._text import printable, shorten
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
+from deconfuse.reporting.drawing import number_texts
+from deconfuse.reporting.table import Cell, Table
+from deconfuse.statistics.plain_values import plain_value
 
-__all__ = ["SUMS", "TABLE_FORMATS", "TableFormat", "never_seen", "values_to_read", "write_table"]
+__all__ = [
+    "SUMS",
+    "TABLE_FORMATS",
+    "TableFormat",
+    "dense",
+    "describe",
+    "full_count",
+    "matrix_table",
+    "never_seen",
+    "top_table",
+    "values_to_read",
+    "write_table",
+]
 
 TableFormat: TypeAlias = Literal["csv", "json", "markdown", "latex"]
 TABLE_FORMATS: dict[str, TableFormat] = {
@@ -40,8 +52,92 @@ SUMS = {
     "all": "all cells sum to 1",
     "bi": "each row and each column sums to 1",
 }
-# A table that a person reads or prints; the other formats hold any number of classes.
+# Beyond, a table that is read or printed is of no use; CSV and JSON hold any number of classes.
 _MOST_PRINTED = 200
+_LONGEST_NAME = 24
+
+
+def describe(shown: ConfusionMatrix | Normalized) -> str:
+    """Return what a matrix holds, in one sentence."""
+    what, absent = "counts", ""
+    cm = shown.source if isinstance(shown, Normalized) else shown
+    if isinstance(shown, Normalized):
+        added = f", epsilon {shown.epsilon:.3g}" if shown.epsilon else ""
+        what = f"{shown.method}-normalized ({SUMS[shown.method]}{added})"
+        undefined = np.isnan([*shown.left, *shown.right]).any() or never_seen(shown).any()
+        absent = " –: never seen." if undefined else ""
+    total = f"{cm.total:,.12g}"
+    samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
+    return f"{what} from {samples}; true classes on rows, predicted classes on columns.{absent}"
+
+
+def matrix_table(
+    shown: ConfusionMatrix | Normalized, *, short: bool = False, notes: bool = False
+) -> Table:
+    """Return a matrix as a table of coloured cells.
+
+    Parameters
+    ----------
+    shown : ConfusionMatrix or Normalized
+    short : bool
+        Write as few characters as tell the values apart, for a terminal: long names stand only at
+        the rows, and a dot is a zero.
+    notes : bool
+        Write the counts beside the ratios.
+    """
+    cm = shown.source if isinstance(shown, Normalized) else shown
+    counts = dense(cm.counts)
+    is_counts = not isinstance(shown, Normalized)
+    values = values_to_read(shown) if isinstance(shown, Normalized) else counts.astype(np.float64)
+    if short:
+        texts = number_texts(values, counts=is_counts, values_format=None, cell=float("inf"))
+        texts[(counts == 0) & (values == 0)] = "·"
+    else:
+        write = full_count if is_counts else _ratio
+        texts = np.array([write(value) for value in values.flat]).reshape(values.shape)
+    diagonal = np.eye(len(values), dtype=bool)
+    tops = [np.nanmax(values[mask], initial=0.0) or 1.0 for mask in (~diagonal, diagonal)]
+    names = [printable(label) for label in cm.labels]
+    heads = names
+    if short:
+        names = heads = [shorten(name, _LONGEST_NAME) for name in names]
+        if max(map(len, names)) > max(map(len, texts.flat)) + 2:
+            # Long names stand once, at their rows; the number beside each heads its column.
+            heads = [str(k) for k in range(1, len(names) + 1)]
+            names = [f"{name} {k}" for name, k in zip(names, heads, strict=True)]
+    rows: list[list[str | Cell]] = [
+        [
+            name,
+            *(
+                Cell(
+                    text=str(texts[i, j]),
+                    note=full_count(counts[i, j]) if notes else "",
+                    hue="hit" if i == j else "error",
+                    strength=float(np.nan_to_num(values[i, j] / tops[int(i == j)])),
+                    faint=bool(counts[i, j] == 0),
+                )
+                for j in range(len(names))
+            ),
+        ]
+        for i, name in enumerate(names)
+    ]
+    return Table(
+        [CORNER, *heads], rows, "l" + "r" * len(names), title=describe(shown), row_heads=True
+    )
+
+
+def top_table(n: Normalized, k: int) -> Table:
+    """Return the ``k`` largest errors of a normalized matrix."""
+    rows = [
+        (
+            shorten(printable(cell.true), _LONGEST_NAME),
+            shorten(printable(cell.pred), _LONGEST_NAME),
+            f"{cell.value:.3g}",
+            full_count(cell.count),
+        )
+        for cell in n.top(k)
+    ]
+    return Table(("true", "predicted", n.method, "count"), rows, "llrr")
 
 
 def write_table(n: Normalized, format: TableFormat) -> str:
@@ -80,9 +176,23 @@ def never_seen(n: Normalized) -> npt.NDArray[np.bool_]:
 
 def values_to_read(n: Normalized) -> npt.NDArray[np.float64]:
     """Return the matrix with NaN where a number would pass for a result; see `never_seen`."""
-    values = np.array(_dense(n.matrix), dtype=np.float64)
+    values = np.array(dense(n.matrix), dtype=np.float64)
     values[never_seen(n)] = np.nan
     return values
+
+
+def full_count(count: float) -> str:
+    """Return a count with all its digits."""
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.12g}"
+
+
+def dense(matrix: Any) -> npt.NDArray[Any]:
+    """Return a matrix as an array, also one that is sparse."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
+def _ratio(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def _csv(n: Normalized) -> str:
@@ -91,102 +201,44 @@ def _csv(n: Normalized) -> str:
     names = [name if isinstance(name, str) or type(name) is int else str(name) for name in n.labels]
     # The corner of counts would let it be read back as such.
     writer.writerow([f"{CORNER} ({n.method}: {SUMS[n.method]})", *names])
-    for name, row in zip(names, _rows(n), strict=True):
+    for name, row in zip(names, dense(n.matrix), strict=True):
         writer.writerow([name, *row.tolist()])
     return stream.getvalue()
 
 
 def _json(n: Normalized) -> str:
-    counts = n.source.counts
     document = {
         "method": n.method,
         "epsilon": n.epsilon,
         "sums": SUMS[n.method],
         "total": n.source.total,
-        "labels": [_plain_label(label) for label in n.labels],
-        "matrix": [_finite(row) for row in _rows(n)],
-        "counts": _dense(counts).tolist(),
-        "left": _finite(n.left),
-        "right": _finite(n.right),
+        "labels": n.labels,
+        "matrix": dense(n.matrix),
+        "counts": dense(n.source.counts),
+        "left": n.left,
+        "right": n.right,
         "status": None if n.scaling is None else n.scaling.status.name.lower(),
         "residual": None if n.scaling is None else float(n.scaling.residual),
     }
-    return json.dumps(document, allow_nan=False) + "\n"
-
-
-def _plain_label(label: Label) -> bool | int | str:
-    return label.isoformat() if isinstance(label, datetime.date) else label
-
-
-def _finite(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Return numbers for JSON, which has no NaN: undefined ones are null."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
+    return json.dumps(plain_value(document), allow_nan=False) + "\n"
 
 
 def _markdown(n: Normalized) -> str:
-    _refuse_to_print(n, "Markdown")
-    names = [escape_markdown(str(label)) for label in n.labels]
-    lines = [f"| true \\\\ predicted | {' | '.join(names)} |", "|:---|" + "---:|" * len(names)]
-    for name, row in zip(names, values_to_read(n), strict=True):
-        lines.append(f"| **{name}** | {' | '.join(_short(value) for value in row)} |")
-    return "\n".join([*lines, "", f"{_caption(n)}", ""])
+    table = _printed(n, "Markdown")
+    return f"{table.to_markdown()}\n\n{table.title}\n"
 
 
 def _latex(n: Normalized) -> str:
-    _refuse_to_print(n, "LaTeX")
-    names = [escape_latex(str(label)) for label in n.labels]
-    body = [
-        f"{name} & {' & '.join(_short(value) for value in row)} \\\\"
-        for name, row in zip(names, values_to_read(n), strict=True)
-    ]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape_latex(_caption(n))}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(names)}}}",
-            r"\toprule",
-            rf"true $\backslash$ predicted & {' & '.join(names)} \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    return f"{_printed(n, 'LaTeX').to_latex()}\n"
 
 
-def _caption(n: Normalized) -> str:
-    added = f", epsilon {n.epsilon:.3g}" if n.epsilon else ""
-    total = f"{n.source.total:,.12g}"
-    samples = f"samples weighing {total}" if n.source.is_weighted else f"{total} samples"
-    return (
-        f"{n.method}-normalized ({SUMS[n.method]}{added}) from {samples};"
-        " true classes on rows, predicted classes on columns."
-        f"{' –: never seen.' if never_seen(n).any() else ''}"
-    )
-
-
-def _short(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
-
-
-def _refuse_to_print(n: Normalized, name: str) -> None:
+def _printed(n: Normalized, name: str) -> Table:
     if n.n_classes > _MOST_PRINTED:
         raise InputError(
             f"A {name} table must have at most {_MOST_PRINTED} classes, got {n.n_classes:,}.",
             hint="write CSV or JSON, or join classes first.",
         )
-
-
-def _rows(n: Normalized) -> Iterator[npt.NDArray[np.float64]]:
-    yield from _dense(n.matrix)
-
-
-def _dense(matrix: Any) -> npt.NDArray[Any]:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+    return matrix_table(n)
 
 
 _WRITERS: dict[TableFormat, Callable[[Normalized], str]] = {

@@ -199,9 +199,9 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
-        from deconfuse.statistics.comparison_text import to_text
+        from deconfuse.reporting.document import comparison_document
 
-        return to_text(self)
+        return comparison_document(self).to_text()
 
     def __repr__(self) -> str:
         low, high = self.overlap_interval
@@ -211,14 +211,14 @@ class Comparison:
         )
 
     def __rich__(self) -> Group:
-        from deconfuse.statistics.comparison_text import to_rich
+        from deconfuse.reporting.document import comparison_document
 
-        return to_rich(self)
+        return comparison_document(self).to_rich()
 
     def _repr_html_(self) -> str:
-        from deconfuse.statistics.comparison_text import to_html
+        from deconfuse.reporting.document import comparison_document
 
-        return to_html(self)
+        return comparison_document(self).to_html()
 
 
 def compare(

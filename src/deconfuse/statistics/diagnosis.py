@@ -176,22 +176,22 @@ class Diagnosis:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
-        from deconfuse.statistics.diagnosis_text import to_text
+        from deconfuse.reporting.document import diagnosis_document
 
-        return to_text(self)
+        return diagnosis_document(self).to_text()
 
     def __repr__(self) -> str:
         return f"<Diagnosis of {self.headline}>"
 
     def __rich__(self) -> Group:
-        from deconfuse.statistics.diagnosis_text import to_rich
+        from deconfuse.reporting.document import diagnosis_document
 
-        return to_rich(self)
+        return diagnosis_document(self).to_rich()
 
     def _repr_html_(self) -> str:
-        from deconfuse.statistics.diagnosis_text import to_html
+        from deconfuse.reporting.document import diagnosis_document
 
-        return to_html(self)
+        return diagnosis_document(self).to_html()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from deconfuse.reporting.display import mimebundle

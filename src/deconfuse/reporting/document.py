@@ -1,0 +1,213 @@
+"""`Document`: sentences, findings and tables, written as text, HTML, Markdown or for a terminal.
+
+A diagnosis and a comparison become documents here; what they say is worded in `statistics`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from deconfuse._checks import Label
+from deconfuse._text import escape_markdown, printable, shorten
+from deconfuse.reporting.kinds import by_kind
+from deconfuse.reporting.table import Table
+from deconfuse.statistics.comparison_text import summary
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from deconfuse.statistics.comparison import Comparison
+    from deconfuse.statistics.diagnosis import Diagnosis
+    from deconfuse.statistics.findings import Finding
+
+__all__ = ["Document", "comparison_document", "diagnosis_document"]
+
+_ROWS = 10
+_NAME_WIDTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What was found: a few sentences, findings with advice, and tables.
+
+    Examples
+    --------
+    >>> print(Document(["Two classes."], tables=[Table(["a"], [["1"]], "r", "One")]).to_text())
+    Two classes.
+    <BLANKLINE>
+    One
+      a
+      1
+    """
+
+    sentences: Sequence[str]
+    findings: Sequence[Finding] = ()
+    tables: Sequence[Table] = ()
+
+    def to_text(self) -> str:
+        """Return plain text."""
+        lines = [printable(sentence) for sentence in self.sentences]
+        for kind, findings in by_kind(self.findings):
+            lines += ["", kind.title]
+            for advice, group in _by_advice(findings):
+                lines += [f"  - {finding.sentence}" for finding in group]
+                lines += [f"    {advice}"] if advice else []
+        for table in self.tables:
+            lines += ["", table.title]
+            lines += [f"  {line}" for line in table.to_text().splitlines()]
+        return "\n".join(lines)
+
+    def to_rich(self) -> Group:
+        """Return something that rich prints; nothing in a name is taken for markup."""
+        from rich.console import Group
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        first, *rest = (printable(sentence) for sentence in self.sentences)
+        parts: list[Any] = [Text(first, style="bold"), *map(Text, rest)]
+        for kind, findings in by_kind(self.findings):
+            parts.append(Text(f"\n{kind.title}", style=f"bold {kind.colour}"))
+            # Two columns, so that a long sentence continues below its first word.
+            grid = RichTable.grid(padding=(0, 1, 0, 0))
+            for advice, group in _by_advice(findings):
+                for finding in group:
+                    grid.add_row(Text("  •"), Text(finding.sentence))
+                if advice:
+                    grid.add_row(Text("  →", style="dim"), Text(advice, style="dim"))
+            parts.append(grid)
+        for table in self.tables:
+            parts += [Text(f"\n{table.title}"), table.to_rich()]
+        return Group(*parts)
+
+    def to_html(self) -> str:
+        """Return HTML without scripts."""
+        first, *rest = map(escape, self.sentences)
+        parts = [f"<p><b>{first}</b>{''.join(f'<br>{line}' for line in rest)}</p>"]
+        for kind, findings in by_kind(self.findings):
+            parts.append(f"<p><b>{escape(kind.title)}</b></p>")
+            for advice, group in _by_advice(findings):
+                items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in group)
+                told = f'<p style="opacity:.7">{escape(advice)}</p>' if advice else ""
+                parts.append(f"<ul>{items}</ul>{told}")
+        parts += [
+            f"<details><summary>{escape(table.title)}</summary>{table.to_html()}</details>"
+            for table in self.tables
+        ]
+        return f"<div>{''.join(parts)}</div>"
+
+    def to_markdown(self) -> str:
+        """Return Markdown, with the kinds of findings as headings of the second level."""
+        lines = [escape_markdown(sentence) for sentence in self.sentences]
+        for kind, findings in by_kind(self.findings):
+            lines += ["", f"## {kind.title}", ""]
+            for finding in findings:
+                advice = f" *{escape_markdown(finding.advice)}*" if finding.advice else ""
+                lines.append(f"- {escape_markdown(finding.sentence)}{advice}")
+        for table in self.tables:
+            lines += ["", f"## {escape_markdown(table.title)}", "", table.to_markdown()]
+        return "\n".join(lines) + "\n"
+
+
+def _by_advice(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """Yield neighbouring findings with equal advice together, so that it is given once."""
+    for advice, group in groupby(findings, key=lambda finding: finding.advice):
+        yield advice, list(group)
+
+
+def diagnosis_document(diagnosis: Diagnosis) -> Document:
+    """Return the findings of a diagnosis, its surest pairs, biases and largest errors."""
+    tables = (_pairs(diagnosis), _biases(diagnosis), _errors(diagnosis))
+    return Document(
+        [diagnosis.headline], diagnosis.findings, [table for table in tables if table.rows]
+    )
+
+
+def _pairs(diagnosis: Diagnosis) -> Table:
+    return Table(
+        head=("class", "class", "similarity", "interval", "by counts", "confusions"),
+        rows=[
+            (
+                _name(pair.first),
+                _name(pair.second),
+                f"{pair.similarity:.3f}",
+                f"{pair.low:.3f} to {pair.high:.3f}",
+                f"rank {pair.raw_rank}",
+                f"{pair.count:,.6g} + {pair.reverse_count:,.6g}",
+            )
+            for pair in diagnosis.look_alikes[:_ROWS]
+        ],
+        align="llrrrr",
+        title="Most similar pairs, by the low end of the interval",
+    )
+
+
+def _biases(diagnosis: Diagnosis) -> Table:
+    biased = [bias for bias in diagnosis.biases if bias.verdict in ("over", "under")]
+    biased.sort(key=lambda bias: -max(bias.ratio, 1 / bias.ratio if bias.ratio else math.inf))
+    return Table(
+        head=("class", "of labels", "of predictions", "ratio", "interval", ""),
+        rows=[
+            (
+                _name(bias.label),
+                f"{bias.label_share:.1%}",
+                f"{bias.prediction_share:.1%}",
+                f"{bias.ratio:.2f}",
+                f"{bias.low:.2f} to {bias.high:.2f}",
+                bias.verdict,
+            )
+            for bias in biased[:_ROWS]
+        ],
+        align="lrrrrl",
+        title="Predictions against labels, were all classes equally frequent",
+    )
+
+
+def _errors(diagnosis: Diagnosis) -> Table:
+    return Table(
+        head=("true", "predicted", "count", "against even", "similarity", "labels", "predictions"),
+        rows=[
+            (
+                _name(cell.true),
+                _name(cell.pred),
+                f"{cell.count:,.6g}",
+                *(
+                    f"{math.exp(part):.3g}"
+                    for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
+                ),
+            )
+            for cell in diagnosis.attribution.top(_ROWS)
+        ],
+        align="llrrrrr",
+        title="Largest errors: how many times an even matrix, as a product of three factors",
+    )
+
+
+def comparison_document(comparison: Comparison) -> Document:
+    """Return the verdict of a comparison and the cells that differ most surely."""
+    table = Table(
+        head=("true", "predicted", "first", "second", "difference", "± error", "p (Holm)"),
+        rows=[
+            (
+                _name(cell.true),
+                _name(cell.pred),
+                f"{cell.first:.4f}",
+                f"{cell.second:.4f}",
+                f"{cell.difference:+.4f}",
+                f"{cell.standard_error:.4f}",
+                "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
+            )
+            for cell in comparison.top(_ROWS)
+        ],
+        align="llrrrrr",
+        title="Surest differences",
+    )
+    return Document(summary(comparison), tables=[table])
+
+
+def _name(label: Label) -> str:
+    return shorten(printable(label), _NAME_WIDTH)
