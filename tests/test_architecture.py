@@ -21,8 +21,9 @@ ROWS = [
         "_sources",
         "_columns",
         "_tally",
-        "reading.count_checks",
-        "reading.matrices",
+        "_axis_words",
+        "_totals",
+        "_named_counts",
         "_csv_matrix",
         "counting",
         "confusion",
@@ -43,13 +44,8 @@ ROWS = [
 
 
 def part_of(path: Path) -> str:
-    return part_named(".".join(path.relative_to(SOURCE).with_suffix("").parts))
-
-
-def part_named(module: str) -> str:
-    """Return the part of a module: itself where the rows name it, or else its package."""
-    is_listed = any(module in row for row in ROWS)
-    return module if is_listed else module.split(".")[0]
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
 
 
 def row_of(part: str) -> int:
@@ -67,11 +63,7 @@ def top_level_imports(path: Path) -> set[str]:
                 names = [f"deconfuse.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        parts |= {
-            part_named(name.removeprefix("deconfuse."))
-            for name in names
-            if name.startswith("deconfuse.")
-        }
+        parts |= {name.split(".")[1] for name in names if name.startswith("deconfuse.")}
     return parts
 
 

@@ -190,7 +190,7 @@ def _errors(diagnosis: Diagnosis) -> Table:
 def comparison_document(comparison: Comparison) -> Document:
     """Return the verdict of a comparison and the cells that differ most surely."""
     table = Table(
-        head=("true", "predicted", "first", "second", "difference", "± error", "p (Holm)"),
+        head=("true", "predicted", "first", "second", "difference", "± error", "p (corrected)"),
         rows=[
             (
                 _name(cell.true),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label
+from deconfuse._checks import Label, is_finite_number
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -34,6 +34,7 @@ from deconfuse.statistics.comparison_sides import (
     warn_if_drowned,
 )
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
+from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
 from deconfuse.statistics.multiplicity import Correction, adjust
 from deconfuse.statistics.overall import OverallTest, overall_test
 from deconfuse.statistics.resampling import (
@@ -42,6 +43,7 @@ from deconfuse.statistics.resampling import (
     overlap_interval,
     sampled_noise,
 )
+from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -72,10 +74,26 @@ class CellDifference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How two confusion matrices differ, apart from their label and prediction frequencies.
+    """How two confusion matrices differ: which is better, and what changed underneath.
+
+    Every difference is the second minus the first.
 
     Attributes
     ----------
+    accuracy, balanced_accuracy : ScoreDifference
+        Of both matrices, with the interval and the p-value of their difference.
+    recalls : RecallDifferences
+        The recall of every class in both, with corrected p-values.
+    label_shares_p_value : float
+        Of equal label shares. 1 for paired samples, whose labels are the same.
+    bias_p_value : float
+        Of equal prediction bias: given the label, both predict each class equally often.
+    p_value : float
+        Of equal similarity: apart from label shares and prediction bias, both confuse the same
+        classes. The overall test of all cells.
+    smallest_p_value : float
+        The smallest ``p_value`` that samples with these margins could have given. Where it is not
+        below ``1 - level``, this test cannot show any difference, see `can_tell`.
     first, second : Normalized
         The bi-normalized matrices, with classes in the order of the first.
     overlap : float
@@ -84,25 +102,25 @@ class Comparison:
         Confidence interval for the Overlap without noise, of at least the level asked for: it
         always holds the Overlap seen.
     overlap_if_equal : float
-        The Overlap that two classifiers which differ by label shares and favours alone would show
-        on average with so many samples.
+        The Overlap that two classifiers which differ by label shares and prediction bias alone
+        would show on average with so many samples.
     difference : ndarray of shape (n_classes, n_classes)
-        First minus second.
+        Of the bi-normalized matrices, second minus first.
     standard_errors : ndarray of shape (n_classes, n_classes)
         Of the difference.
     raw_p_values : ndarray of shape (n_classes, n_classes)
         Of no difference in a cell, each for itself.
-    p_value : float
-        Of no difference in any cell: the overall test.
-    smallest_p_value : float
-        The smallest one that samples with these margins could have given. Where it is not below
-        ``1 - level``, there are too few samples to tell, see `can_tell`.
     is_paired : bool
         Whether it was used that both predictions are of the same samples.
     level : float
-        Of the interval.
+        Of the intervals.
     """
 
+    accuracy: ScoreDifference
+    balanced_accuracy: ScoreDifference
+    recalls: RecallDifferences
+    label_shares_p_value: float
+    bias_p_value: float
     first: Normalized
     second: Normalized
     overlap: float
@@ -115,6 +133,7 @@ class Comparison:
     smallest_p_value: float
     is_paired: bool
     level: float
+    _scores: Scores = field(repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.difference, self.standard_errors, self.raw_p_values):
@@ -127,13 +146,81 @@ class Comparison:
 
     @property
     def can_tell(self) -> bool:
-        """Whether there are samples enough for the overall test to find any difference."""
+        """Whether the overall test of similarity could have shown any difference."""
         return self.smallest_p_value < 1 - self.level
 
     @property
     def p_values(self) -> FloatArray:
         """P-values of the cells, corrected for their number by Holm's method."""
         return self.adjusted("holm")
+
+    @property
+    def headline(self) -> str:
+        """Which of the two is better, by how much, and whether it may be chance."""
+        from deconfuse.statistics.comparison_text import headline
+
+        return headline(self)
+
+    def deteriorations(self, margin: float = 0.0) -> tuple[str, ...]:
+        """Return what is certainly worse in the second matrix, one sentence each.
+
+        Parameters
+        ----------
+        margin : float
+            How far a score may fall, or a share of confusions may rise, without being reported.
+
+        Returns
+        -------
+        tuple of str
+            Empty where nothing is certainly worse.
+
+        Notes
+        -----
+        Four things count, and each must be certain beyond the margin:
+
+        - the accuracy at equal label shares (of each class the recall, weighted alike on both
+          sides) fell,
+        - the balanced accuracy fell,
+        - the recall of some class fell,
+        - some pair of classes is confused more often: the mean of the share of one class taken for
+          the other, and the reverse.
+
+        Because all of them are shares of a true class, a changed mix of labels alone changes none.
+        The chance that two equal classifiers are reported at all is at most 0.05: 0.035 for the
+        pairs together (corrected for their number), 0.005 for each of the others. See
+        ``python -m benchmarks gate`` for how often that happens, and how often real changes are
+        found.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> c = dc.compare([[800, 200], [100, 900]], [[800, 200], [300, 700]])
+        >>> for sentence in c.deteriorations(margin=0.02):
+        ...     print(sentence)
+        Accuracy at equal label shares fell: 0.850 → 0.750.
+        Balanced accuracy fell: 0.850 → 0.750.
+        Recall of “1” fell: 0.900 → 0.700.
+        “0” and “1” are confused more often: 0.150 → 0.250.
+        """
+        from deconfuse.statistics.comparison_text import deteriorations
+
+        if not is_finite_number(margin) or not 0 <= margin < 1:
+            raise InputError(
+                f"`margin` must be at least 0 and below 1, got {margin!r}.",
+                hint="two points of accuracy are 0.02.",
+            )
+        return deteriorations(self.labels, self._scores, float(margin))
+
+    def is_worse(self, margin: float = 0.0) -> bool:
+        """Return whether the second matrix is certainly worse, see `deteriorations`.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> dc.compare([[80, 20], [9, 91]], [[79, 21], [9, 91]]).is_worse()
+        False
+        """
+        return bool(self.deteriorations(margin))
 
     def adjusted(self, correction: Correction = "holm") -> FloatArray:
         """Return the p-values of the cells, corrected for their number.
@@ -206,8 +293,9 @@ class Comparison:
     def __repr__(self) -> str:
         low, high = self.overlap_interval
         return (
-            f"<Comparison of {len(self.labels):,} classes: Overlap {self.overlap:.3f}"
-            f" ({low:.3f} to {high:.3f}), p = {self.p_value:.3g}>"
+            f"<Comparison of {len(self.labels):,} classes: accuracy {self.accuracy.first:.3f} →"
+            f" {self.accuracy.second:.3f}, Overlap {self.overlap:.3f} ({low:.3f} to {high:.3f}),"
+            f" p = {self.p_value:.3g}>"
         )
 
     def __rich__(self) -> Group:
@@ -230,7 +318,10 @@ def compare(
     level: float = 0.95,
     rng: np.random.Generator | int | None = None,
 ) -> Comparison:
-    r"""Compare the bi-normalized matrices of two models, or of one model on two datasets.
+    r"""Compare the confusion matrices of two models, or of one model on two datasets.
+
+    First which is better: accuracy, balanced accuracy and the recall of every class. Then what
+    changed underneath: label shares, prediction bias, and similarity, the bi-normalized matrices.
 
     Parameters
     ----------
@@ -242,7 +333,7 @@ def compare(
     epsilon : float, optional
         Added to every cell of both; by default ``1 / n_classes``. Must be positive.
     level : float
-        Level of the interval for the Overlap.
+        Level of the intervals.
     rng : numpy.random.Generator or int, optional
         Randomness of the overall test and of the interval, or its seed. By default a fixed seed, so
         that equal input gives equal output.
@@ -263,6 +354,13 @@ def compare(
 
     Notes
     -----
+    Differences of accuracy have Newcombe's hybrid score interval, paired or not, with the p-value
+    at which it begins to hold zero; the accuracy of paired samples has McNemar's exact test
+    (mid-p). Balanced accuracy enters with the number of samples that its variance stands for.
+    Label shares are compared by Pearson's :math:`X^2` with exact moments, prediction bias by the
+    generalized test of Cochran, Mantel and Haenszel (true classes are the strata), for paired
+    samples by that of Stuart and Maxwell.
+
     A cell's p-value is that of the exact test of two Poisson rates (mid-p), with the numbers of
     samples that the standard errors of the delta method stand for: in cell :math:`B`,
     :math:`n = B^2 / \mathrm{var}(B)` samples in an exposure of :math:`n / B`. For a cell above one
@@ -313,7 +411,8 @@ def compare(
     warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
     p_values, errors = _tested(sides, (one, other), triples)
-    difference = sides[0].matrix - sides[1].matrix
+    difference = sides[1].matrix - sides[0].matrix
+    scores = _scores(sides, triples)
     tables = _null_tables(sides, triples, generator)
     overall = overall_test(tables, is_paired=triples is not None)
     surest = max(float(np.fmin.reduce(adjust(p_values, "holm"), axis=None)), 1 / (1 + _DRAWS))
@@ -326,6 +425,11 @@ def compare(
     noise = sampled_noise(sides[0], sides[1], triples, n_replicates, generator)
     by_chance = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in chance()])
     return Comparison(
+        accuracy=scores.accuracy(level),
+        balanced_accuracy=scores.balanced_accuracy(level),
+        recalls=scores.recalls(),
+        label_shares_p_value=1.0 if triples is not None else label_share_test(*_samples(sides)),
+        bias_p_value=_bias(sides, triples),
         first=normalized[0],
         second=normalized[1],
         overlap=overlap(normalized[0], normalized[1]),
@@ -338,7 +442,29 @@ def compare(
         smallest_p_value=overall.smallest,
         is_paired=triples is not None,
         level=float(level),
+        _scores=scores,
     )
+
+
+def _scores(sides: list[Side], triples: Triples | None) -> Scores:
+    if triples is None:
+        return Scores(sides[0].plain, sides[1].plain)
+    n_classes = len(sides[0].matrix)
+    agreed = np.zeros((n_classes, n_classes))
+    same = triples.first == triples.second
+    agreed[triples.true[same], triples.first[same]] = triples.counts[same]
+    return Scores(sides[0].plain, sides[1].plain, agreed)
+
+
+def _samples(sides: list[Side]) -> list[FloatArray]:
+    """Return the effective samples of each class of both sides."""
+    return [(side.plain.values / side.units).sum(axis=1) for side in sides]
+
+
+def _bias(sides: list[Side], triples: Triples | None) -> float:
+    if triples is not None:
+        return paired_bias_test(triples, len(sides[0].matrix))
+    return bias_test(*(side.plain.values / side.units for side in sides))
 
 
 def _null_tables(

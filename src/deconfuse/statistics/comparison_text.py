@@ -7,23 +7,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deconfuse._text import printable, shorten
 from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:
+    from deconfuse._checks import Label
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.statistics.comparison import Comparison
+    from deconfuse.statistics.score_differences import ScoreDifference, Scores
 
-__all__ = ["summary", "to_dict"]
+__all__ = ["deteriorations", "headline", "summary", "to_dict"]
 
 _ROWS = 10
+_WIDTH = 32
+# Classes named in the sentence about recalls.
+_TOLD = 3
+_SMALLEST_P = 0.001
+# How often equal classifiers may be called worse for each reason: 0.05 together.
+_ALARM_SCORE, _ALARM_RECALL, _ALARM_PAIRS = 0.005, 0.005, 0.035
 # From so many samples of a class without one error, more than a tenth of errors is unlikely: 3 / n.
 _ENOUGH_WITHOUT_ERROR = 30
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """Return everything as JSON knows it; what is undefined is None."""
+    recalls = comparison.recalls
     values = {
+        "headline": headline(comparison),
         "labels": comparison.labels,
+        "accuracy": asdict(comparison.accuracy),
+        "balanced_accuracy": asdict(comparison.balanced_accuracy),
+        "recalls": {
+            "first": recalls.first,
+            "second": recalls.second,
+            "difference": recalls.difference,
+            "p_values": recalls.p_values,
+        },
+        "label_shares_p_value": comparison.label_shares_p_value,
+        "bias_p_value": comparison.bias_p_value,
         "overlap": comparison.overlap,
         "overlap_interval": comparison.overlap_interval,
         "overlap_if_equal": comparison.overlap_if_equal,
@@ -38,37 +59,136 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "p_values": comparison.p_values,
         "raw_p_values": comparison.raw_p_values,
         "top": [asdict(cell) for cell in comparison.top(_ROWS)],
+        "deteriorations": comparison.deteriorations(),
     }
     return {name: plain_value(value) for name, value in values.items()}
 
 
+def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the second")) -> str:
+    """Return which of two is better, by how much, and whether it may be chance."""
+    alpha = 1 - comparison.level
+    scores = {
+        "accuracy": comparison.accuracy,
+        "balanced accuracy": comparison.balanced_accuracy,
+    }
+    signs = {
+        name: np.sign(score.difference) for name, score in scores.items() if score.p_value < alpha
+    }
+    first, second = names
+    second = second[:1].upper() + second[1:]
+    if not signs:
+        verdict = "Neither is shown to be better"
+    elif len(set(signs.values())) == 2:
+        words = [f"{_compared(sign)} in {name}" for name, sign in signs.items()]
+        verdict = f"{second} is {' and '.join(words)} than {first}"
+    else:
+        (name, sign), *others = signs.items()
+        where = "" if others else f" in {name}"
+        verdict = f"{second} is {_compared(sign)} than {first}{where}"
+    told = [f"{name} {_change(score)}" for name, score in scores.items()]
+    return f"{verdict}: {'; '.join(told)}."
+
+
 def summary(comparison: Comparison) -> list[str]:
-    """Return the verdict, the Overlap and how many cells differ, one sentence each."""
+    """Return which is better, what changed underneath, the Overlap, and how many cells differ."""
     low, high = comparison.overlap_interval
     alpha = 1 - comparison.level
     significant = int((comparison.p_values < alpha).sum())
-    # The same predictions for the same samples need no test.
-    is_same = comparison.is_paired and not comparison.difference.any()
-    has_power = comparison.can_tell or is_same
-    smallest = ""
-    if comparison.p_value < alpha:
-        verdict = "The two differ in which classes they confuse"
-    elif has_power:
-        verdict = "No difference in which classes they confuse is shown"
-    elif all(_is_surely_right(n.source) for n in (comparison.first, comparison.second)):
-        verdict = "Neither of the two confuses any classes, so there is nothing to compare"
-    else:
-        verdict = "Too few samples to tell whether the two differ in which classes they confuse"
-        smallest = f"; with these margins it could not be below {comparison.smallest_p_value:.2g}"
     pairing = "paired samples" if comparison.is_paired else "independent samples"
+    shares = (
+        "the same samples"
+        if comparison.is_paired
+        else _test(comparison.label_shares_p_value, alpha)
+    )
     return [
-        f"{verdict} (p = {comparison.p_value:.3g}{smallest}, {pairing}).",
+        headline(comparison),
+        _recalls(comparison, alpha),
+        f"What changed underneath ({pairing}):",
+        f"- label shares: {shares}.",
+        f"- prediction bias, how often each class is predicted given the label:"
+        f" {_test(comparison.bias_p_value, alpha)}.",
+        f"- similarity, which classes are confused apart from these two:"
+        f" {_similarity(comparison, alpha)}.",
         f"Overlap {comparison.overlap:.3f}; without noise {low:.3f} to {high:.3f}"
         f" ({comparison.level:.0%}); equal classifiers would show"
         f" {comparison.overlap_if_equal:.3f}.",
-        f"{significant:,} of {comparison.difference.size:,} cells differ at {alpha:.2g}, corrected"
-        " for their number (Holm).",
+        f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
+        f" {alpha:.2g}, corrected for their number.",
     ]
+
+
+def deteriorations(labels: tuple[Label, ...], scores: Scores, margin: float) -> tuple[str, ...]:
+    """Return what surely became worse, one sentence each."""
+    fallen = [
+        f"{name} fell: {before:.3f} → {after:.3f}."
+        for name, (before, after) in scores.fallen_scores(margin, _ALARM_SCORE).items()
+    ]
+    recalls = [
+        f"Recall of {_name(labels[k])} fell: {before:.3f} → {after:.3f}."
+        for k, (before, after) in scores.fallen_recalls(margin, _ALARM_RECALL).items()
+    ]
+    pairs = [
+        f"{_name(labels[i])} and {_name(labels[j])} are confused more often:"
+        f" {before:.3f} → {after:.3f}."
+        for (i, j), (before, after) in scores.risen_pairs(margin, _ALARM_PAIRS).items()
+    ]
+    return (*fallen, *recalls, *pairs)
+
+
+def _compared(sign: float) -> str:
+    return "better" if sign > 0 else "worse"
+
+
+def _change(score: ScoreDifference) -> str:
+    return (
+        f"{score.first:.3f} → {score.second:.3f}, difference {score.difference:+.3f}"
+        f" ({score.low:+.3f} to {score.high:+.3f}), {_p(score.p_value)}"
+    )
+
+
+def _p(p_value: float) -> str:
+    return "p < 0.001" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
+
+
+def _test(p_value: float, alpha: float) -> str:
+    return f"{'different' if p_value < alpha else 'no difference shown'} ({_p(p_value)})"
+
+
+def _recalls(comparison: Comparison, alpha: float) -> str:
+    recalls = comparison.recalls
+    differs = np.nan_to_num(recalls.p_values, nan=1.0) < alpha
+    n_fell = int((differs & (recalls.difference < 0)).sum())
+    n_rose = int((differs & (recalls.difference > 0)).sum())
+    if not differs.any():
+        return f"No class has a recall that surely differs (at {alpha:.2g}, corrected)."
+    order = [k for k in np.argsort(-np.abs(recalls.difference)) if differs[k]]
+    told = [
+        f"{_name(comparison.labels[k])} {recalls.first[k]:.3f} → {recalls.second[k]:.3f}"
+        for k in order[:_TOLD]
+    ]
+    more = len(order) - len(told)
+    rest = f", and {more:,} more" if more else ""
+    return (
+        f"Recall surely fell in {n_fell:,} and rose in {n_rose:,} of {len(differs):,} classes"
+        f" (at {alpha:.2g}, corrected): {', '.join(told)}{rest}."
+    )
+
+
+def _similarity(comparison: Comparison, alpha: float) -> str:
+    # The same predictions for the same samples need no test.
+    is_same = comparison.is_paired and not comparison.difference.any()
+    if comparison.p_value < alpha or comparison.can_tell or is_same:
+        return _test(comparison.p_value, alpha)
+    if all(_is_surely_right(n.source) for n in (comparison.first, comparison.second)):
+        return "neither of the two confuses any classes, so there is nothing to compare"
+    return (
+        "cannot be tested, because with these label and prediction counts no difference could have"
+        f" a p-value below {comparison.smallest_p_value:.2g}. This says nothing about accuracy"
+    )
+
+
+def _name(label: Label) -> str:
+    return f"“{shorten(printable(label), _WIDTH)}”"
 
 
 def _is_surely_right(cm: ConfusionMatrix) -> bool:

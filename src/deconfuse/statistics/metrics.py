@@ -230,13 +230,28 @@ def balanced_samples(cm: ConfusionMatrix) -> float:
     has_samples = n > 0
     if not has_samples.any():
         return 0.0
-    n = n[has_samples]
     recall = _hits(cm)[has_samples] / _labels(cm)[has_samples]
-    right = float((recall * n).sum() + 0.5) / float(n.sum() + 1)
-    drawn = (recall * n + right) / (n + 1)
-    variance = float((drawn * (1 - drawn) / n).mean() / len(n))
-    mean = float(drawn.mean())
-    return mean * (1 - mean) / variance
+    return float(mixed_samples(recall, n[has_samples], np.full(len(recall), 1 / len(recall))))
+
+
+def mixed_samples(shares: FloatArray, n: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return how many samples of one proportion give the spread of a weighted mean of several.
+
+    Parameters
+    ----------
+    shares, n, weights : ndarray of shape (..., n_strata)
+        The proportions, the samples of each (positive), and weights that sum to one.
+
+    Returns
+    -------
+    ndarray of shape (...)
+    """
+    samples = n.sum(axis=-1, keepdims=True)
+    pooled = ((shares * n).sum(axis=-1, keepdims=True) + 0.5) / (samples + 1)
+    drawn = (shares * n + pooled) / (n + 1)
+    variance = (weights**2 * drawn * (1 - drawn) / n).sum(axis=-1)
+    mean = (weights * drawn).sum(axis=-1)
+    return np.asarray(mean * (1 - mean) / variance)
 
 
 def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:

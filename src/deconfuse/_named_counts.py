@@ -1,34 +1,29 @@
-"""A table of counts (array, sparse array, data frame) to a square matrix and its class names."""
+"""A matrix of counts from elsewhere (array, sparse array, data frame) with its class names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from deconfuse._axis_words import refuse_transposed
 from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
 from deconfuse._sources import from_torch
 from deconfuse._tally import assemble
-from deconfuse.errors import InputError
-from deconfuse.reading.count_checks import (
-    CORNER,
+from deconfuse._totals import (
     TOTALS_HINT,
     is_total,
-    kept_lines,
+    refuse_hidden_totals,
+    refuse_last_totals,
     refuse_totals,
-    refuse_transposed,
 )
-
-if TYPE_CHECKING:
-    from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
 
 __all__ = [
-    "TableOptions",
-    "align_counts",
+    "CORNER",
     "by_position",
     "is_frame",
     "named_counts",
@@ -36,40 +31,8 @@ __all__ = [
     "scattered",
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class TableOptions:
-    """How to read a table of counts that needs a word: see `named_counts` for what each means."""
-
-    transpose: bool = False
-    drop: tuple[object, ...] = ()
-    labels: tuple[Label, ...] | None = None
-
-    @classmethod
-    def of(
-        cls, *, transpose: bool, drop: Iterable[object], labels: Iterable[object] | None
-    ) -> TableOptions:
-        """Return the options, checked."""
-        if isinstance(drop, str):
-            raise InputError(
-                f"`drop` must be a list of names, got the string {drop!r}.",
-                hint=f"write drop=[{drop!r}].",
-            )
-        names = None if labels is None else class_names(labels)
-        return cls(bool(transpose), tuple(drop), names)
-
-    def applied(self, cm: ConfusionMatrix) -> ConfusionMatrix:
-        """Return a matrix that was read with its names, transposed, without lines, reordered."""
-        if self == TableOptions():
-            return cm
-        cells = []
-        names = cm.labels
-        for part in (cm.counts, cm.variances) if cm.is_weighted else (cm.counts,):
-            matrix, names = named_counts(part, cm.labels, transpose=self.transpose, drop=self.drop)
-            if self.labels is not None:
-                matrix, names = align_counts(matrix, list(names), list(names), self.labels)
-            cells.append(matrix)
-        return type(cm)(cells[0], names, *cells[1:])
+# What stands where the names of rows and columns meet in a table with names.
+CORNER = "true \\ predicted"
 
 
 def is_frame(values: Any) -> bool:
@@ -79,61 +42,29 @@ def is_frame(values: Any) -> bool:
 
 
 def named_counts(
-    counts: Any,
-    labels: Iterable[object] | None = None,
-    *,
-    transpose: bool = False,
-    drop: Iterable[object] = (),
+    counts: Any, labels: Iterable[object] | None
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
     """Return trusted counts and their class names.
 
-    Parameters
-    ----------
-    counts : array-like, DataFrame or sparse array
-        A DataFrame is aligned by the names of its rows and columns.
-    labels : sequence, optional
-        The class names of a bare matrix; 0, 1, 2 and so on by default. With a DataFrame they
-        choose the order, and may add classes that it lacks.
-    transpose : bool
-        Whether predictions are on rows; true classes are put there.
-    drop : sequence
-        Names of rows and columns to leave out, such as totals.
-
-    Returns
-    -------
-    counts : ndarray or csr_array of shape (n_classes, n_classes)
-    names : tuple
-
-    Examples
-    --------
-    >>> named_counts([[5, 1], [0, 4]], ["cat", "dog"], transpose=True)
-    (array([[5, 0],
-           [1, 4]]), ('cat', 'dog'))
+    The names of a data frame are those of its rows and columns, aligned by name. ``labels`` then
+    chooses the order and may add classes that the frame lacks; for a bare matrix ``labels`` are
+    the names, 0, 1, 2 and so on by default.
     """
     wanted = None if labels is None else class_names(labels)
     if is_frame(counts):
-        rows, columns = _axes(counts, checked=not transpose)
-        cells = _cells(counts, columns)
-        rows_kept, columns_kept = kept_lines(rows, columns, drop)
-        cells = cells[rows_kept][:, columns_kept]
-        rows, columns = [rows[k] for k in rows_kept], [columns[k] for k in columns_kept]
-        if transpose:
-            cells, rows, columns = cells.T, columns, rows
-        matrix, names = align_counts(cells, rows, columns, wanted)
-        refuse_totals(matrix, names)
-        return matrix, names
-    given = as_count_matrix(from_torch(counts))
-    matrix = as_count_matrix(given.T) if transpose else given
-    names = tuple(range(matrix.shape[0])) if wanted is None else wanted
-    if len(names) != matrix.shape[0]:
+        rows, columns = _axes(counts)
+        return _aligned(_cells(counts, columns), rows, columns, wanted)
+    matrix = as_count_matrix(from_torch(counts))
+    if wanted is None:
+        refuse_last_totals(matrix)
+        return matrix, tuple(range(matrix.shape[0]))
+    if len(wanted) != matrix.shape[0]:
         raise InputError(
-            f"`labels` must have one name per class, got {len(names):,} names for"
+            f"`labels` must have one name per class, got {len(wanted):,} names for"
             f" {matrix.shape[0]:,} classes.",
         )
-    kept, _ = kept_lines(names, names, drop)
-    if len(kept) < len(names):
-        matrix, names = as_count_matrix(matrix[kept][:, kept]), tuple(names[k] for k in kept)
-    return matrix, names
+    refuse_totals(matrix, wanted)
+    return matrix, wanted
 
 
 def by_position(given: Any, names: tuple[Label, ...]) -> Any:
@@ -206,7 +137,7 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
     return assemble(parts[0], parts[1], parts[2], n_classes)
 
 
-def _axes(frame: Any, *, checked: bool = False) -> tuple[list[object], list[object]]:
+def _axes(frame: Any) -> tuple[list[object], list[object]]:
     """Return the names of the rows and of the columns of a data frame."""
     columns = list(getattr(frame, "column_names", frame.columns))
     if len(set(columns)) < len(columns):
@@ -214,11 +145,9 @@ def _axes(frame: Any, *, checked: bool = False) -> tuple[list[object], list[obje
         class_names(columns, name="columns of counts")
     index = getattr(frame, "index", None)
     if _starts_with_names(frame, index, columns):
-        if checked:
-            refuse_transposed(columns[0])
+        refuse_transposed(columns[0])
         return _column(frame, columns[0]), columns[1:]
-    if checked:
-        refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
+    refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
     return columns if index is None else list(index), columns
 
 
@@ -234,12 +163,17 @@ def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
     if type(index).__name__ != "RangeIndex" or index.name is not None:
         return False
     first = _column(frame, columns[0])
+    is_class = kind_of(columns[0]) == kind_of(columns[1])
     return (
-        kind_of(columns[0]) != kind_of(columns[1])
+        not is_class
         or any(isinstance(name, str) for name in first)
-        # Every file has the text of the names in its first line.
-        or set(columns[1:]) == {str(name) for name in first}
+        or _is_text_of(columns[1:], first)
     )
+
+
+def _is_text_of(columns: Iterable[object], names: Iterable[object]) -> bool:
+    """Return whether columns are the text of names, as every file has them in its first line."""
+    return set(columns) == {str(name) for name in names}
 
 
 def _axis_names(
@@ -251,14 +185,8 @@ def _axis_names(
     on columns, and as numbers on rows, where pandas tells types apart. Such columns are read as the
     rows are.
     """
-    try:
-        row_names = class_names(rows, name=f"rows of {what}")
-        column_names = class_names(columns, name=f"columns of {what}")
-    except InputError as error:
-        if any(map(is_total, (*rows, *columns))):
-            # Such as "All" among classes that are numbers.
-            raise InputError(error.message, hint=TOTALS_HINT) from None
-        raise
+    row_names = class_names(rows, name=f"rows of {what}")
+    column_names = class_names(columns, name=f"columns of {what}")
     if kind_of(row_names[0]) == "str" or kind_of(column_names[0]) != "str":
         return row_names, column_names
     by_text = {str(name): name for name in (*known, *row_names)}
@@ -282,28 +210,42 @@ def _cell_column(frame: Any, name: object) -> npt.NDArray[Any]:
     return np.array(_column(frame, name)) if is_wide else np.asarray(values)
 
 
-def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.csr_array:
+def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array:
     if (
         columns
         and hasattr(frame, "sparse")
         and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes)
     ):
         # A sparse pandas frame: as dense cells, many classes would not fit in memory.
-        return sp.csr_array(frame[columns].sparse.to_coo())
+        return sp.coo_array(frame[columns].sparse.to_coo())
     parts = [_cell_column(frame, name) for name in columns]
     return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
 
 
-def align_counts(
-    cells: npt.NDArray[Any] | sp.csr_array,
+def _finite(cells: npt.NDArray[Any] | sp.coo_array) -> CountMatrix | None:
+    """Return cells as floats, or None where some are no numbers, which is said later."""
+    if not isinstance(cells, np.ndarray):
+        return sp.csr_array(cells, dtype=np.float64)
+    try:
+        table = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return table if np.isfinite(table).all() else None
+
+
+def _aligned(
+    cells: npt.NDArray[Any] | sp.coo_array,
     rows: list[object],
     columns: list[object],
     wanted: tuple[Label, ...] | None,
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
-    """Return the square matrix of a table whose rows and columns are in any order, and its names.
-
-    The classes are ``wanted``, which may add some, or else those of the rows.
-    """
+    totals = [name for name in (*rows, *columns) if is_total(name)]
+    if totals and not all(isinstance(name, str) for name in (*rows, *columns)):
+        raise InputError(
+            f"Rows and columns of `counts` must be classes, got {totals[0]!r} among others of"
+            " another type.",
+            hint=TOTALS_HINT,
+        )
     row_names, column_names = _axis_names(rows, columns, wanted or (), "counts")
     if kind_of(row_names[0]) != kind_of(column_names[0]):
         raise InputError(
@@ -312,6 +254,9 @@ def align_counts(
             f" ({show(column_names, 3)}).",
             hint="set the index of the frame to the class names, in the type of its columns.",
         )
+    table = _finite(cells)
+    if table is not None:
+        refuse_hidden_totals(table, row_names, column_names)
     names = wanted or row_names
     place = {name: position for position, name in enumerate(names)}
     outside = [name for name in dict.fromkeys(row_names + column_names) if name not in place]
@@ -319,7 +264,7 @@ def align_counts(
         raise InputError(
             "Every row and column of `counts` must be one of `labels`, got"
             f" {show(outside or row_names)}.",
-            hint="add the class to `labels`, or leave out its row and column with `drop=[...]`.",
+            hint="add the class to `labels`, or drop its row and column.",
         )
     predicted = set(column_names)
     lacking = [name for name in row_names if name not in predicted]
@@ -328,21 +273,22 @@ def align_counts(
             "Rows and columns of `counts` must name the same classes, got"
             f" {show(lacking) or 'none'} on rows only, {show(outside) or 'none'} on columns only.",
             hint=TOTALS_HINT
-            if any(map(is_total, (*lacking, *outside)))
+            if totals
             else "give all classes as `labels=`; what a frame lacks then counts 0.",
         )
     rows_at, columns_at = ([place[name] for name in axis] for axis in (row_names, column_names))
-    return as_count_matrix(_placed(cells, rows_at, columns_at, len(names))), names
+    matrix = as_count_matrix(_placed(cells, rows_at, columns_at, len(names)))
+    refuse_totals(matrix, names)
+    return matrix, names
 
 
 def _placed(
-    cells: npt.NDArray[Any] | sp.csr_array, rows: list[int], columns: list[int], n_classes: int
+    cells: npt.NDArray[Any] | sp.coo_array, rows: list[int], columns: list[int], n_classes: int
 ) -> CountMatrix:
     """Return the square matrix with the cells of a frame at their places."""
     if not isinstance(cells, np.ndarray):
-        found = sp.coo_array(cells)
-        places = np.array(rows)[found.row], np.array(columns)[found.col]
-        return assemble(*places, found.data, n_classes)
+        places = np.array(rows)[cells.row], np.array(columns)[cells.col]
+        return assemble(*places, cells.data, n_classes)
     square = np.zeros((n_classes, n_classes), dtype=cells.dtype)
     square[np.ix_(rows, columns)] = cells
     return square
