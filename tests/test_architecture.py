@@ -21,9 +21,8 @@ ROWS = [
         "_sources",
         "_columns",
         "_tally",
-        "_axis_words",
-        "_totals",
-        "_named_counts",
+        "reading.count_checks",
+        "reading.matrices",
         "_csv_matrix",
         "counting",
         "confusion",
@@ -44,8 +43,13 @@ ROWS = [
 
 
 def part_of(path: Path) -> str:
-    first = path.relative_to(SOURCE).parts[0]
-    return first.removesuffix(".py")
+    return part_named(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def part_named(module: str) -> str:
+    """Return the part of a module: itself where the rows name it, or else its package."""
+    is_listed = any(module in row for row in ROWS)
+    return module if is_listed else module.split(".")[0]
 
 
 def row_of(part: str) -> int:
@@ -63,7 +67,11 @@ def top_level_imports(path: Path) -> set[str]:
                 names = [f"deconfuse.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        parts |= {name.split(".")[1] for name in names if name.startswith("deconfuse.")}
+        parts |= {
+            part_named(name.removeprefix("deconfuse."))
+            for name in names
+            if name.startswith("deconfuse.")
+        }
     return parts
 
 

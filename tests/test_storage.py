@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
 import os
 import tempfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -151,7 +154,7 @@ def test_csv_tables_of_other_tools_are_read(tmp_path: Path, corner: str) -> None
 def test_csv_with_predictions_on_rows_is_refused(tmp_path: Path, corner: str) -> None:
     path = tmp_path / "m.csv"
     path.write_text(f"{corner},cat,dog\ncat,5,1\ndog,0,4\n")
-    refused(path, "Rows must be true classes", repr(corner), "Hint: transpose the table")
+    refused(path, "Rows must be true classes", repr(corner), "say `transpose=True`")
 
 
 @pytest.mark.parametrize("corner", ["(row: each row sums to 1)", "(change: of ratios)"])
@@ -296,18 +299,22 @@ def test_json_that_is_no_matrix(tmp_path: Path, changes: dict[str, Any], message
     [
         ("\n\n", "first row of class names"),
         (",a,b\na,1,2\nb,3\n", "Every line must have 3 fields, got 2 in line 3"),
-        (",a,b\na,1,2\n", "It must be square, got 1 rows of 2"),
+        (",a,b\na,1,2\n", "must name the same classes, got none on rows only, 'b' on columns"),
+        (",a\n", "It must be square, got 0 rows of 1"),
+        (",a\na,1\nb,2\nc,3\n", "It must be square, got more than 1 rows"),
         (",a,b\na,1,2\nc,3,4\n", "must name the same classes, got 'c'"),
-        (",a,a\na,1,2\nb,3,4\n", "`columns` must be distinct, got 'a'"),
-        (",a,b\na,1,2\na,3,4\n", "`rows` must be distinct, got 'a'"),
+        (",a,a\na,1,2\nb,3,4\n", "`columns of counts` must be distinct, got 'a'"),
+        (",a,b\na,1,2\na,3,4\n", "`rows of counts` must be distinct, got 'a'"),
         (",a,b\na,1,x\nb,3,4\n", "Counts must be numbers, got 'x'"),
         (",a,b\na,1,\nb,3,4\n", "Counts must be numbers, got ''"),
         (",a,b\na,1,nan\nb,3,4\n", "`counts` must have no missing values"),
         (",a,b\na,1,-2\nb,3,4\n", "`counts` must not be negative"),
         ('"unclosed\n', "cannot be read as CSV"),
-        (",a\na,1\n\n,a\na,1\n", "counts, then the variances"),
-        (",a\na,1\n\nvariance true \\ predicted,b\nb,1\n", "must name the same classes"),
-        (",a\na,1\n\n,a\na,1\n\n,a\na,1\n", "one table or two, got 3"),
+        (",a\na,1\n\n,a\na,1\n", "It must end after its last table"),
+        ("variance true \\ predicted [str],a\na,1\n", "counts, then the variances"),
+        (",a\na," + "9" * 5000 + "\n", "Counts must be numbers"),
+        (f",a\na,{2**63}\n", "Whole counts must be below 2**63"),
+        ("," + "9" * 5000 + "\n" + "9" * 5000 + ",1\n", "short enough to be numbers"),
         ("true \\ predicted [int],a\na,1\n", "must be of type int, got 'a'"),
         ("true \\ predicted [bool],yes\nyes,1\n", "must be of type bool, got 'yes'"),
         ("true \\ predicted [date],2024-02-30\n2024-02-30,1\n", "must be of type date"),
@@ -317,7 +324,7 @@ def test_json_that_is_no_matrix(tmp_path: Path, changes: dict[str, Any], message
             "Every line must have 3 fields, got 2 in line 2",
         ),
         ("true [int; 1 pairs],predicted,count\n1,2,5\n", "a line with itself, got none for 2"),
-        ("true [int; 2 pairs],predicted,count\n1,1,5\n1,1,6\n", "one line, got some twice"),
+        ("true [int; 2 pairs],predicted,count\n1,1,5\n1,1,6\n", "Each cell must be given once"),
         ("true [int; 1 pairs],predicted,count\n1,1,-5\n", "`counts` must not be negative"),
         ("true [int; 2 pairs],predicted,count\n1,1,5\n", "It must have 2 pairs, got 1"),
         ("true \\ predicted [str],a\na,1", "ends in the middle"),
@@ -353,7 +360,48 @@ def test_unknown_formats(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     refused(tmp_path / "absent.json", "absent.json", "No such file")
     (tmp_path / "folder.json").mkdir()
-    refused(tmp_path / "folder.json", "Is a directory")
+    refused(tmp_path / "folder.json", "not a regular file")
+    os.mkfifo(tmp_path / "pipe.json")
+    refused(tmp_path / "pipe.json", "not a regular file")
+    refused(Path("a\0b.json"), "null byte")
+
+
+def test_formulas_are_text_in_a_spreadsheet_and_come_back(tmp_path: Path) -> None:
+    names = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1", "-1", "'=", "'", "plain", "\t=1", "\r=2"]
+    for size in (len(names), 3000):
+        labels = [*names, *(f"={k}" for k in range(len(names), size))]
+        cm = ConfusionMatrix.from_counts(sp.eye_array(size, dtype=int), labels)
+        cm.save(tmp_path / "m.csv")
+        with (tmp_path / "m.csv").open(newline="", encoding="utf-8") as stream:
+            cells = [cell for row in csv.reader(stream) for cell in row]
+        assert not any(cell.startswith(("=", "@", "+", "-", "\t", "\r")) for cell in cells)
+        assert ConfusionMatrix.load(tmp_path / "m.csv") == cm
+        assert ConfusionMatrix.from_file(tmp_path / "m.csv") == cm
+
+
+def test_arrays_of_an_archive_are_bounded(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_counts([[1, 2], [3, 4]])
+    path = tmp_path / "m.npz"
+    cm.save(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("unknown.npy", bytes(1 << 29))
+    tracemalloc.start()
+    assert ConfusionMatrix.load(path) == cm
+    assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    tracemalloc.stop()
+    # A shape that nobody could hold, and an array that unpacks to far more than its archive.
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": "<i8", "fortran_order": False, "shape": (10**7, 10**7)}
+    )
+    for data in (stream.getvalue(), bytes((1 << 28) + 1)):
+        cm.save(path)
+        with zipfile.ZipFile(path) as archive:
+            header = archive.read("header.npy")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.npy", header)
+            archive.writestr("counts.npy", data)
+        refused(path, "cannot be read as NPZ")
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
-"""A confusion matrix as CSV text: a table with names, or one line a pair for many classes.
+r"""A confusion matrix as CSV text: a table with names, or one line per pair for many classes.
 
 A table has the class names in its first row and first column; the corner names the axes and the
-type of the names, as in ``true \\ predicted [int]``. Variances of weighted counts follow in a
+type of the names, as in ``true \ predicted [int]``. Variances of weighted counts follow in a
 second table after an empty line. A sparse matrix has one line for each class with itself, which
 fixes the order of the classes, then one for each other pair. The corner also tells whether a
 second table or how many pairs must follow, so that a file cut short is not taken for a whole one.
+
+A spreadsheet runs a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula. Where a class
+name begins so, the corner says "escaped", and such names (and those that begin with an apostrophe)
+are written behind an apostrophe, which is removed again when the file is read.
 """
 
 from __future__ import annotations
@@ -14,29 +18,41 @@ import datetime
 import io
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse._axis_words import refuse_transposed
-from deconfuse._checks import CountMatrix, Label, LabelKind, class_names, kind_of, show
-from deconfuse._named_counts import CORNER, scattered
-from deconfuse._totals import TOTALS_HINT, is_total, refuse_hidden_totals, refuse_totals
+from deconfuse._checks import CountMatrix, Label, class_names, kind_of, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.reading.count_checks import (
+    CORNER,
+    kept_lines,
+    refuse_shares,
+    refuse_totals,
+    refuse_transposed,
+)
+from deconfuse.reading.matrices import TableOptions, align_counts, scattered
 
-__all__ = ["from_csv", "to_csv"]
+__all__ = ["from_csv", "is_saved", "to_csv"]
 
 _FIELD_LIMIT_LOCK = threading.Lock()
 _VARIANCES = "variance"
-_CORNER_PATTERN = re.compile(
-    r"(?:(variance) )?true \\ predicted(?: \[(int|str|bool|date)(; weighted)?\])?"
+_KINDS = r"\[(?P<kind>int|str|bool|date)(?P<escaped>; escaped)?"
+_TABLE = re.compile(
+    rf"(?P<variance>variance )?true \\ predicted {_KINDS}(?P<weighted>; weighted)?\]"
 )
+_PAIRS = re.compile(rf"true {_KINDS}; (?P<pairs>[0-9]{{1,15}}) pairs\]")
 # As a normalized matrix is written: what it is and which way it sums.
-_SHARES_PATTERN = re.compile(r"true \\ predicted \((.*)\)", re.DOTALL)
-_PAIRS_PATTERN = re.compile(r"true \[(int|str|bool|date); (\d+) pairs\]")
+_SHARES = re.compile(r"true \\ predicted \((.*)\)", re.DOTALL)
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0+)?")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def to_csv(cm: ConfusionMatrix) -> bytes:
@@ -44,7 +60,13 @@ def to_csv(cm: ConfusionMatrix) -> bytes:
     stream = io.StringIO(newline="")
     # Quotes around all text keep names apart from numbers, whatever is in them.
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
-    writer.writerows(_pair_rows(cm) if cm.is_sparse else _table_rows(cm))
+    kind = kind_of(cm.labels[0])
+    tag = str(kind)
+    names = [name if type(name) is int else str(name) for name in cm.labels]
+    if kind == "str" and any(str(name).startswith(_FORMULA[:-1]) for name in names):
+        tag += "; escaped"
+        names = [f"'{name}" if str(name).startswith(_FORMULA) else name for name in names]
+    writer.writerows(_pair_rows(cm, names, tag) if cm.is_sparse else _table_rows(cm, names, tag))
     try:
         return stream.getvalue().encode()
     except UnicodeEncodeError as error:
@@ -55,14 +77,8 @@ def to_csv(cm: ConfusionMatrix) -> bytes:
         ) from None
 
 
-def _written(name: Label) -> str | int:
-    # A bool is an int to the csv module, which writes it as text; the tag tells how to read it.
-    return name if isinstance(name, str) or type(name) is int else str(name)
-
-
-def _table_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
-    corner = f"{CORNER} [{kind_of(cm.labels[0])}{'; weighted' if cm.is_weighted else ''}]"
-    names = [_written(name) for name in cm.labels]
+def _table_rows(cm: ConfusionMatrix, names: list[Any], tag: str) -> Iterator[list[Any]]:
+    corner = f"{CORNER} [{tag}{'; weighted' if cm.is_weighted else ''}]"
     yield [corner, *names]
     yield from ([name, *row.tolist()] for name, row in zip(names, cm.counts, strict=True))
     if cm.is_weighted:
@@ -71,14 +87,13 @@ def _table_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
         yield from ([name, *row.tolist()] for name, row in zip(names, cm.variances, strict=True))
 
 
-def _pair_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
-    names = [_written(name) for name in cm.labels]
+def _pair_rows(cm: ConfusionMatrix, names: list[Any], tag: str) -> Iterator[list[Any]]:
     parts = [cm.counts, cm.variances] if cm.is_weighted else [cm.counts]
     # Variances of vanishing weights can round to zero: the pairs are those of either matrix.
     cells = sp.coo_array(sum((part != 0).astype(np.int8) for part in parts))
     n_pairs = len(names) + int((cells.row != cells.col).sum())
     weights = [_VARIANCES] if cm.is_weighted else []
-    yield [f"true [{kind_of(cm.labels[0])}; {n_pairs} pairs]", "predicted", "count", *weights]
+    yield [f"true [{tag}; {n_pairs} pairs]", "predicted", "count", *weights]
     diagonals = [part.diagonal().tolist() for part in parts]
     for position, name in enumerate(names):
         yield [name, name, *(diagonal[position] for diagonal in diagonals)]
@@ -91,153 +106,214 @@ def _pair_rows(cm: ConfusionMatrix) -> Iterator[list[Any]]:
             yield [names[true], names[pred], *numbers]
 
 
-def from_csv(data: bytes) -> ConfusionMatrix:
-    """Return the matrix that CSV text holds."""
+def is_saved(corner: str) -> bool:
+    """Return whether the first field of a CSV file is one that `to_csv` writes."""
+    return bool(_TABLE.fullmatch(corner) or _PAIRS.fullmatch(corner))
+
+
+def from_csv(
+    data: bytes,
+    *,
+    delimiter: str = ",",
+    options: TableOptions = TableOptions(),  # noqa: B008 - frozen
+) -> ConfusionMatrix:
+    """Return the matrix that CSV text holds, written by `to_csv` or by another program."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"It must be text in UTF-8: {error}.") from None
-    rows = _rows(text)
-    while rows and not rows[-1]:
-        rows.pop()
-    if not rows or not rows[0]:
+    with _fields_of(len(text)):
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        try:
+            return _from_rows(rows, text, options)
+        except csv.Error as error:
+            raise InputError(f"It cannot be read as CSV: {error}.") from None
+
+
+@contextmanager
+def _fields_of(length: int) -> Iterator[None]:
+    """Allow fields as long as the text: the limit is one setting of the process, put back after."""
+    with _FIELD_LIMIT_LOCK:
+        limit = csv.field_size_limit()
+        csv.field_size_limit(max(limit, length))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
+
+
+def _from_rows(rows: Iterator[list[str]], text: str, options: TableOptions) -> ConfusionMatrix:
+    header = next(rows, [])
+    if not header:
         raise InputError("It must have a first row of class names, got nothing.")
-    shares = _SHARES_PATTERN.fullmatch(rows[0][0])
+    shares = _SHARES.fullmatch(header[0])
     if shares is not None:
         raise InputError(
             f"It must hold counts, got what was made from them ({shares.group(1)}).",
             hint="give the counts or the predictions that it was made from.",
         )
-    pairs = _PAIRS_PATTERN.fullmatch(rows[0][0])
-    table = _CORNER_PATTERN.fullmatch(rows[0][0])
-    is_ours = pairs is not None or (table is not None and table.group(2) is not None)
-    if is_ours and not text.endswith("\n"):
+    pairs, table = _PAIRS.fullmatch(header[0]), _TABLE.fullmatch(header[0])
+    if (pairs or table) and not text.endswith("\n"):
         raise InputError("Its last line must be complete, but the text ends in the middle of it.")
-    if pairs is None:
-        return _from_table(rows, is_weighted=table is not None and table.group(3) is not None)
-    if len(rows) - 1 != int(pairs.group(2)):
-        raise InputError(f"It must have {pairs.group(2)} pairs, got {len(rows) - 1}.")
-    return _from_pairs(rows, _kind(pairs.group(1)))
-
-
-def _rows(text: str) -> list[list[str]]:
-    """Return the lines of CSV text, split into fields of any length."""
-    # The longest field allowed is one setting for the whole process: it is put back as it was.
-    with _FIELD_LIMIT_LOCK:
-        limit = csv.field_size_limit()
-        csv.field_size_limit(max(limit, len(text)))
-        try:
-            return list(csv.reader(io.StringIO(text, newline=""), strict=True))
-        except csv.Error as error:
-            raise InputError(f"It cannot be read as CSV: {error}.") from None
-        finally:
-            csv.field_size_limit(limit)
-
-
-def _from_table(rows: list[list[str]], *, is_weighted: bool) -> ConfusionMatrix:
-    breaks = [position for position, row in enumerate(rows) if not row]
-    if len(breaks) > 1:
-        raise InputError(f"It must be one table or two, got {len(breaks) + 1}.")
-    first, second = (rows[: breaks[0]], rows[breaks[0] + 1 :]) if breaks else (rows, None)
-    counts, names = _table(first, expected=None)
-    if second is None:
-        if is_weighted:
-            raise InputError("It must have a second table, of the variances of its counts.")
-        return ConfusionMatrix(counts, names)
-    variances, same_names = _table(second, expected=_VARIANCES)
+    if pairs is not None:
+        return options.applied(_from_pairs(header, rows, pairs))
+    first = _table(header, rows)
+    if table is None:
+        _refuse_more(rows)
+        return _foreign(header[0], first, options)
+    if table["variance"]:
+        raise InputError("Its tables must be the counts, then the variances.")
+    counts, names = _own(first, table)
+    if not table["weighted"]:
+        _refuse_more(rows)
+        return options.applied(ConfusionMatrix(counts, names))
+    header = next(rows, [])
+    after = _TABLE.fullmatch(header[0]) if header else None
+    if after is None or not after["variance"]:
+        raise InputError("It must have a second table, of the variances of its counts.")
+    variances, same_names = _own(_table(header, rows), after)
     if same_names != names:
         raise InputError("Its two tables must name the same classes.")
-    return ConfusionMatrix(counts, names, variances)
+    _refuse_more(rows)
+    return options.applied(ConfusionMatrix(counts, names, variances))
 
 
-def _table(rows: list[list[str]], *, expected: str | None) -> tuple[Any, tuple[Label, ...]]:
-    """Return the cells and names of a table, its rows in the order of its columns."""
-    corner, *columns = rows[0]
-    refuse_transposed(corner)
-    match = _CORNER_PATTERN.fullmatch(corner)
-    kind = match.group(2) if match else None
-    if (match.group(1) if match else None) != expected:
-        raise InputError("Its tables must be the counts, then the variances.")
-    ragged = [position for position, row in enumerate(rows, 1) if len(row) != len(rows[0])]
-    if ragged:
-        raise InputError(
-            f"Every line must have {len(rows[0]):,} fields, got {len(rows[ragged[0] - 1]):,}"
-            f" in line {ragged[0]:,}.",
-        )
-    named = [row[0] for row in rows[1:]]
-    if len(named) != len(columns):
-        has_totals = kind is None and any(map(is_total, (*named, *columns)))
-        raise InputError(
-            f"It must be square, got {len(named):,} rows of {len(columns):,}.",
-            hint=TOTALS_HINT if has_totals else None,
-        )
-    is_foreign = kind is None
-    if kind is None:
-        kind = "int" if all(re.fullmatch(r"0|-?[1-9]\d*", name) for name in columns) else "str"
-    names = class_names(_parsed(columns, _kind(kind)), name="columns")
-    row_names = class_names(_parsed(named, _kind(kind)), name="rows")
-    known = set(names)
-    if known != set(row_names):
-        strange = [name for name in row_names if name not in known]
-        raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
-    place = {name: position for position, name in enumerate(row_names)}
-    cells = [[_number(cell) for cell in rows[1 + place[name]][1:]] for name in names]
-    if is_foreign:
-        refuse_totals(np.array(cells), names)
-        refuse_hidden_totals(np.array(cells), names, names)
-    return cells, names
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The names of rows and columns of a table as text, and its cells."""
+
+    rows: list[str]
+    columns: list[str]
+    cells: npt.NDArray[Any]
 
 
-def _from_pairs(rows: list[list[str]], kind: LabelKind) -> ConfusionMatrix:
-    head = rows[0][1:]
-    if head not in (["predicted", "count"], ["predicted", "count", _VARIANCES]):
-        raise InputError(f"Its columns must be true, predicted, count, got {show(head)}.")
-    for line, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
+def _table(header: list[str], rows: Iterator[list[str]]) -> _Table:
+    """Read a table up to an empty line or the end."""
+    columns = header[1:]
+    named: list[str] = []
+    cells: list[npt.NDArray[Any]] = []
+    for line, row in enumerate(rows, 2):
+        if not row:
+            break
+        if len(row) != len(header):
             raise InputError(
-                f"Every line must have {len(rows[0])} fields, got {len(row)} in line {line:,}."
+                f"Every line must have {len(header):,} fields, got {len(row):,} in line {line:,}."
             )
-    true = _parsed((row[0] for row in rows[1:]), kind)
-    pred = _parsed((row[1] for row in rows[1:]), kind)
-    names = class_names(dict.fromkeys(true), name="labels")
+        if len(named) > len(columns):
+            # Not square, even without the totals below it; the rest may be long.
+            raise InputError(f"It must be square, got more than {len(columns):,} rows.")
+        named.append(row[0])
+        cells.append(np.array([_number(cell) for cell in row[1:]]))
+    if not cells or not columns:
+        raise InputError(f"It must be square, got {len(named):,} rows of {len(columns):,}.")
+    return _Table(named, columns, np.stack(cells))
+
+
+def _own(table: _Table, corner: re.Match[str]) -> tuple[CountMatrix, tuple[Label, ...]]:
+    """Return the cells and names of a table of ours, in the order of its columns."""
+    columns = class_names(_parsed(table.columns, corner), name="columns")
+    rows = class_names(_parsed(table.rows, corner), name="rows")
+    if set(rows) != set(columns):
+        strange = [name for name in (*rows, *columns) if (name in rows) != (name in columns)]
+        raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
+    return align_counts(table.cells, list(rows), list(columns), columns)
+
+
+def _refuse_more(rows: Iterable[list[str]]) -> None:
+    if any(rows):
+        raise InputError("It must end after its last table, and goes on.")
+
+
+def _foreign(corner: str, table: _Table, options: TableOptions) -> ConfusionMatrix:
+    """Return the matrix of a table of another program."""
+    rows, columns, cells = table.rows, table.columns, table.cells
+    kept_rows, kept_columns = kept_lines(rows, columns, options.drop)
+    cells = cells[np.ix_(kept_rows, kept_columns)]
+    rows, columns = [rows[k] for k in kept_rows], [columns[k] for k in kept_columns]
+    if options.transpose:
+        cells, rows, columns = cells.T, columns, rows
+    else:
+        refuse_transposed(corner)
+    is_text = options.labels is not None and isinstance(options.labels[0], str)
+    is_whole = not is_text and all(_WHOLE.fullmatch(name) for name in (*rows, *columns))
+    row_names, column_names = (
+        [_int(name.split(".")[0]) if is_whole else name for name in axis]
+        for axis in (rows, columns)
+    )
+    wanted = options.labels
+    if wanted is None and set(row_names) == set(column_names):
+        wanted = class_names(column_names, name="columns")
+    matrix, names = align_counts(cells, list(row_names), list(column_names), wanted)
+    refuse_totals(matrix, names)
+    refuse_shares(matrix)
+    return ConfusionMatrix(matrix, names)
+
+
+def _from_pairs(
+    header: list[str], rows: Iterator[list[str]], corner: re.Match[str]
+) -> ConfusionMatrix:
+    if header[1:] not in (["predicted", "count"], ["predicted", "count", _VARIANCES]):
+        raise InputError(f"Its columns must be true, predicted, count, got {show(header[1:])}.")
+    expected = int(corner["pairs"])
+    lines = [row for row in islice(rows, expected + 1) if row]
+    for line, row in enumerate(lines, 2):
+        if len(row) != len(header):
+            raise InputError(
+                f"Every line must have {len(header)} fields, got {len(row)} in line {line:,}."
+            )
+    if len(lines) != expected:
+        raise InputError(f"It must have {expected} pairs, got {len(lines)} or more.")
+    _refuse_more(rows)
+    true, pred = (_parsed([row[side] for row in lines], corner) for side in (0, 1))
+    names = class_names(dict.fromkeys(true))
     place = {name: position for position, name in enumerate(names)}
     strange = [name for name in pred if name not in place]
     if strange:
         raise InputError(f"Every class must have a line with itself, got none for {show(strange)}.")
-    if len(set(zip(true, pred, strict=True))) < len(true):
-        raise InputError("Every pair must have one line, got some twice.")
     at = [[place[name] for name in side] for side in (true, pred)]
 
     def matrix(column: int) -> CountMatrix:
-        values = [_number(row[column]) for row in rows[1:]]
-        return scattered(at[0], at[1], values, len(names))
+        return scattered(at[0], at[1], [_number(row[column]) for row in lines], len(names))
 
-    return ConfusionMatrix(matrix(2), names, matrix(3) if len(rows[0]) == 4 else None)
-
-
-def _kind(text: str) -> LabelKind:
-    kinds: dict[str, LabelKind] = {"int": "int", "str": "str", "bool": "bool", "date": "date"}
-    return kinds[text]
+    return ConfusionMatrix(matrix(2), names, matrix(3) if len(header) == 4 else None)
 
 
-def _parsed(names: Iterable[str], kind: LabelKind) -> list[Label]:
-    parse: dict[LabelKind, Any] = {
-        "int": int,
-        "str": str,
+def _parsed(names: Sequence[str], corner: re.Match[str]) -> list[Label]:
+    """Return names in the type that the corner says."""
+    parse: dict[str, Any] = {
+        "int": _int,
+        "str": (lambda name: name.removeprefix("'")) if corner["escaped"] else str,
         "bool": {"True": True, "False": False}.__getitem__,
         "date": datetime.date.fromisoformat,
     }
     result: list[Label] = []
     for name in names:
         try:
-            result.append(parse[kind](name))
+            result.append(parse[corner["kind"]](name))
         except (ValueError, KeyError):
-            raise InputError(f"Class names must be of type {kind}, got {name!r}.") from None
+            raise InputError(
+                f"Class names must be of type {corner['kind']}, got {show([name])}."
+            ) from None
     return result
+
+
+def _int(name: str) -> int:
+    try:
+        return int(name)
+    except ValueError:
+        raise InputError(
+            f"Class names must be short enough to be numbers, got {show([name])}."
+        ) from None
 
 
 def _number(cell: str) -> int | float:
     try:
-        return int(cell) if re.fullmatch(r"\d+", cell) else float(cell)
+        value = int(cell) if cell.isascii() and cell.isdigit() else float(cell)
     except ValueError:
-        raise InputError(f"Counts must be numbers, got {cell!r}.") from None
+        raise InputError(f"Counts must be numbers, got {show([cell])}.") from None
+    if isinstance(value, int) and value >= 2**63:
+        raise InputError(
+            f"Whole counts must be below 2**63, got {show([cell])}.",
+            hint="write larger ones as floats, such as 1e20.",
+        )
+    return value

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse._checks import as_numbers, show, summed
-from deconfuse._named_counts import is_frame
 from deconfuse._sources import from_torch
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.reading.matrices import is_frame
 
 __all__ = ["kl_divergence", "l1_distance", "overlap"]
 

@@ -20,10 +20,10 @@ from deconfuse._checks import (
     show,
 )
 from deconfuse._classes import coarser, reordered, union
-from deconfuse._named_counts import by_position, is_frame, named_counts, named_variances
 from deconfuse._tally import prefers_sparse
 from deconfuse.counting import count_pairs, moved, positions_of
 from deconfuse.errors import InputError
+from deconfuse.reading.matrices import by_position, is_frame, named_counts, named_variances
 
 if TYPE_CHECKING:
     import pandas as pd

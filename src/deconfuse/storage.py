@@ -12,6 +12,7 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -22,9 +23,9 @@ import scipy.sparse as sp
 from deconfuse import _csv_matrix
 from deconfuse._checks import CountMatrix, Label, kind_of, show
 from deconfuse._files import write_bytes
-from deconfuse._named_counts import scattered
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.reading.matrices import TableOptions, scattered
 
 __all__ = ["FileFormat", "parse_matrix", "read_matrix", "write_matrix"]
 
@@ -32,10 +33,17 @@ FileFormat: TypeAlias = Literal["json", "csv", "npz"]
 
 _MARK = "deconfuse confusion matrix"
 _VERSION = 1
-# What numpy, zipfile and zlib raise on files that are cut short, garbled or something else.
+_PARTS = [
+    f"{name}{part}"
+    for name in ("counts", "variances")
+    for part in ("", "_rows", "_columns", "_values")
+]
+# Bytes of an array that a small archive may unpack to; a larger one may be 1,000 times its size.
+_ALWAYS_UNPACKED = 1 << 28
+# What zipfile, zlib and numpy raise on files that are cut short, garbled or something else.
 _NPZ_ERRORS = (
     *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, NotImplementedError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, OverflowError, MemoryError),
 )
 _HINT = "the file is damaged or was not written by `save`; write it again."
 
@@ -55,29 +63,49 @@ def write_matrix(
 
 
 def read_matrix(
-    path: str | os.PathLike[str], *, format: FileFormat | None = None
+    path: str | os.PathLike[str],
+    *,
+    format: FileFormat | None = None,
+    transpose: bool = False,
+    drop: Iterable[object] = (),
+    labels: Iterable[object] | None = None,
 ) -> ConfusionMatrix:
-    """Read a matrix from ``path``; see `ConfusionMatrix.load`."""
+    """Read a matrix from ``path``; see `ConfusionMatrix.load`.
+
+    ``transpose``, ``drop`` and ``labels`` are those of `deconfuse.reading.matrices.named_counts`.
+    """
+    options = TableOptions.of(transpose=transpose, drop=drop, labels=labels)
     chosen = _format_of(path, format)
+    file = Path(path)
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
+        if file.exists() and not file.is_file():
+            raise OSError(None, "it is not a regular file")
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"`path` must be a file to read, got {os.fspath(path)!r}: {error.strerror}.",
+            f"`path` must be a file to read, got {os.fspath(path)!r}: {reason}."
         ) from error
-    return parse_matrix(data, chosen, name=os.fspath(path))
+    return parse_matrix(data, chosen, name=os.fspath(path), options=options)
 
 
-def parse_matrix(data: bytes, format: FileFormat, *, name: str) -> ConfusionMatrix:
+def parse_matrix(
+    data: bytes,
+    format: FileFormat,
+    *,
+    name: str,
+    delimiter: str = ",",
+    options: TableOptions = TableOptions(),  # noqa: B008 - frozen
+) -> ConfusionMatrix:
     """Return the matrix that the bytes of a file hold; ``name`` is what errors call it."""
     try:
         match format:
             case "json":
-                return _from_json(data)
+                return options.applied(_from_json(data))
             case "csv":
-                return _csv_matrix.from_csv(data)
+                return _csv_matrix.from_csv(data, delimiter=delimiter, options=options)
             case "npz":
-                return _from_npz(data)
+                return options.applied(_from_npz(data))
     except InputError as error:
         message = f"{name!r} must hold a confusion matrix as {format}. {error.message}"
         raise InputError(message, hint=error.hint or _HINT) from error
@@ -146,7 +174,8 @@ def _listed(matrix: CountMatrix) -> Any:
 def _from_json(data: bytes) -> ConfusionMatrix:
     try:
         document = json.loads(data)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # Also a number of more digits than Python reads.
         raise InputError(f"It cannot be read as JSON: {error}.") from None
     names = _names(document)
     counts = _unlisted(document.get("counts"), len(names))
@@ -184,19 +213,43 @@ def _packed(name: str, matrix: CountMatrix) -> dict[str, npt.NDArray[Any]]:
 
 def _from_npz(data: bytes) -> ConfusionMatrix:
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            found = set(archive.namelist())
+            arrays = {
+                name: _array(archive, f"{name}.npy", max(_ALWAYS_UNPACKED, 1000 * len(data)))
+                for name in ("header", *_PARTS)
+                if f"{name}.npy" in found
+            }
     except _NPZ_ERRORS as error:
-        raise InputError(f"It cannot be read as NPZ: {error}.") from None
+        reason = error.message if isinstance(error, InputError) else str(error)
+        raise InputError(f"It cannot be read as NPZ: {reason}.") from None
     try:
         header = json.loads(arrays["header"].tobytes())
-    except (KeyError, UnicodeDecodeError, json.JSONDecodeError):
+    except (KeyError, ValueError, RecursionError):
         raise InputError("It must have a header of class names.") from None
     names = _names(header)
     counts = _unpacked("counts", arrays, len(names))
     if counts is None:
         raise InputError("It must have counts.")
     return ConfusionMatrix(counts, names, _unpacked("variances", arrays, len(names)))
+
+
+def _array(archive: zipfile.ZipFile, name: str, limit: int) -> npt.NDArray[Any]:
+    """Return an array of an archive, after a check of how large it is and that it is complete."""
+    if archive.getinfo(name).file_size > limit:
+        raise InputError(f"{name} unpacks to more than {limit:,} bytes")
+    stream = io.BytesIO(archive.read(name))
+    version = np.lib.format.read_magic(stream)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, by_column, dtype = read(stream)
+    if dtype.hasobject:
+        raise InputError(f"{name} holds Python objects, which are never loaded (allow_pickle)")
+    cells = np.frombuffer(stream.read(), dtype=dtype)
+    return cells.reshape(shape, order="F" if by_column else "C")
 
 
 def _unpacked(name: str, arrays: dict[str, npt.NDArray[Any]], n_classes: int) -> CountMatrix | None:

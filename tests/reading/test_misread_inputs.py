@@ -243,46 +243,8 @@ class TestWorkbooks:
         assert ConfusionMatrix.from_file(tmp_path / "x.csv").total == 1
 
 
-BODY = ",a,b\na,50,3\nb,4,60\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason", "hint"),
-    [
-        (f"Model A\n{BODY}", "begins with a title, 'Model A', where the class", "are in line 2"),
-        (f"Model A,,\n{BODY}", "begins with a title, 'Model A,,'", "delete what stands above"),
-        (f"Model A\n\n{BODY}", "begins with a title, 'Model A'", "are in line 3"),
-        (f"#comment\n{BODY}", "begins with a comment, '#comment'", "are in line 2"),
-        (f"# a\n# b, c\n{BODY.replace(',', ';')}", "begins with a comment, '# a'", "in line 3"),
-        (",1,2\n1.0,50,3\n2.0,4,60\n", "names '1.0', '2.0' on rows only, '1', '2' on", "not 1.0"),
-        (",C_1,C_2\n1,50,3\n2,4,60\n", "'1', '2' on rows and 'C_1', 'C_2' on", "without 'C_'"),
-        (",C1,C2\n1,50,3\n2,4,60\n", "'1', '2' on rows and 'C1', 'C2' on", "without 'C'"),
-        (
-            ",pred_a,pred_b\ntrue_a,50,3\ntrue_b,4,60\n",
-            "'true_a', 'true_b' on rows and 'pred_a', 'pred_b' on columns",
-            "without 'true_' and 'pred_'",
-        ),
-    ],
-)
-def test_what_keeps_a_table_from_being_a_matrix(
-    tmp_path: Path, text: str, reason: str, hint: str
-) -> None:
-    path = tmp_path / "m.csv"
-    path.write_text(text)
-    assert hint in refused(path, f"m.csv' looks like a matrix, but it .*{reason}")
-
-
 def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     lines = "".join(f"r{number},{number},{number}\n" for number in range(100_000))
     path.write_text(f"id,x,y\nr,1,2\n\n{lines}", encoding="utf-8")
     refused(path, "`label` must be a column")
-
-
-@pytest.mark.parametrize(
-    "text", ["Model A\nid,age\nx,1\ny,2\n", "#\n#\n", "id,p_1,p_2\nx,1,2\ny,3,4\n", "t\na,b\nc,1\n"]
-)
-def test_other_tables_get_no_such_reason(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "m.csv"
-    path.write_text(text)
-    assert "looks like a matrix" not in refused(path, "must ")

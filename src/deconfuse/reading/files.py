@@ -24,6 +24,7 @@ from deconfuse.reading.file_queries import (
 )
 from deconfuse.reading.file_scans import Scan, make_scans
 from deconfuse.reading.gzip_check import verified_gzip
+from deconfuse.reading.matrices import TableOptions
 from deconfuse.reading.matrix_files import load_matrices, refuse_columns
 from deconfuse.reading.pairs import (
     PairTable,
@@ -170,7 +171,9 @@ def open_predictions(
             inspect_file(file, lambda zipped: zstd_head(connection, zipped)) for file in files.paths
         ]
         if scores is None:
-            saved = load_matrices(inspected, label=label, prediction=prediction)
+            saved = load_matrices(
+                inspected, label=label, prediction=prediction, options=TableOptions()
+            )
             if saved is not None:
                 yield saved
                 return

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from deconfuse._checks import show
+from deconfuse._csv_matrix import is_saved
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import (
@@ -17,11 +20,12 @@ from deconfuse.reading.column_names import (
     DEFAULT_PREDICTION,
     names_predictions,
 )
-from deconfuse.reading.csv_headers import read_header
-from deconfuse.reading.file_formats import DataFile
-from deconfuse.reading.matrix_tables import explain_table, is_table
+from deconfuse.reading.count_checks import CORNER, is_total
+from deconfuse.reading.csv_headers import Header, read_header
+from deconfuse.reading.file_formats import HEAD_SIZE, DataFile
+from deconfuse.reading.matrices import TableOptions
 from deconfuse.reading.zstd_lines import read_zstd
-from deconfuse.storage import parse_matrix
+from deconfuse.storage import FileFormat, parse_matrix
 
 __all__ = ["MatrixColumnsError", "load_matrices", "refuse_columns"]
 
@@ -50,19 +54,14 @@ def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
 
 
 def load_matrices(
-    files: Sequence[DataFile], *, label: str, prediction: str
+    files: Sequence[DataFile], *, label: str, prediction: str, options: TableOptions
 ) -> ConfusionMatrix | None:
     """Return the sum of the matrices that files hold, or None if they hold something else.
-
-    A matrix in CSV, saved by deconfuse or by others, names the same classes in its header and in
-    its first column, and has numbers elsewhere. A table that has the columns asked for is never
-    taken for a matrix.
 
     Raises
     ------
     InputError
-        If some files hold matrices and others do not, if a matrix is damaged or there twice, or if
-        a table can be a matrix or scores.
+        If some files hold matrices and others do not, or if a matrix is damaged or there twice.
     """
     found = [_holds_matrix(file, label=label, prediction=prediction) for file in files]
     if not any(found):
@@ -75,10 +74,10 @@ def load_matrices(
             hint="read each kind for itself and merge the matrices with `+`.",
         )
     _refuse_copies(files)
-    total = _load(files[0])
+    total = _load(files[0], options)
     for file in files[1:]:
         try:
-            total = total + _load(file)
+            total = total + _load(file, options)
         except InputError as error:
             message = f"Matrices must merge, and {str(file.path)!r} does not. {error.message}"
             raise InputError(message, hint=error.hint) from error
@@ -86,6 +85,11 @@ def load_matrices(
 
 
 def _holds_matrix(file: DataFile, *, label: str, prediction: str) -> bool:
+    """Return whether a file holds a matrix: one that was saved, or a table with names.
+
+    What deconfuse saved is told by its own mark, before columns are looked for: classes may be
+    called "label" and "prediction".
+    """
     if file.format == "npz":
         return True
     if file.format == "json":
@@ -93,20 +97,53 @@ def _holds_matrix(file: DataFile, *, label: str, prediction: str) -> bool:
     if file.format != "csv":
         return False
     header = read_header(file)
-    if names_predictions(header.names, label=label, prediction=prediction):
-        return False
-    if _is_saved(header.names) or is_table(file, header):
+    if is_saved(header.names[0]) or _is_table(file, header):
         return True
-    if (label, prediction) == (DEFAULT_LABEL, DEFAULT_PREDICTION):
-        # Without columns to count it is an error; the reason may be that a matrix is not one.
-        explain_table(file, header)
-    return False
+    # A normalized matrix of ours is none of counts, and refused as such where it is read.
+    is_ours = header.names[0].startswith(CORNER)
+    return is_ours and not names_predictions(header.names, label=label, prediction=prediction)
 
 
-def _is_saved(header: tuple[str, ...]) -> bool:
-    return header[0].startswith("true \\ predicted") or (
-        header[0].startswith("true [") and header[1:3] == ("predicted", "count")
-    )
+def _is_table(file: DataFile, header: Header) -> bool:
+    """Return whether a table names the same classes on rows and columns, with numbers elsewhere.
+
+    Lines that are called total, all or sum may be on one side only. Of a long file, only the
+    beginning is looked at.
+    """
+    is_whole = len(file.head) < HEAD_SIZE
+    text = file.head.decode("utf-8-sig", errors="replace")
+    columns = [name for name in header.names[1:] if not is_total(name)]
+    if len(columns) < 2:
+        return False
+    named: set[str] = set()
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter)
+        next(lines)
+        known, width = {*columns}, len(header.names)
+        before: list[str] = []
+        for row in lines:
+            # The last row of a longer file may be cut, so each is looked at when the next comes.
+            if before and not _fits(before, width, known, named):
+                return False
+            before = row
+    except csv.Error:
+        return False
+    if is_whole and before and not _fits(before, width, known, named):
+        return False
+    return named == known if is_whole else bool(named)
+
+
+def _fits(row: list[str], width: int, known: set[str], named: set[str]) -> bool:
+    """Return whether a row can be one of a matrix, and note its name."""
+    name = row[0]
+    if len(row) != width or name in named or not (name in known or is_total(name)):
+        return False
+    if name in known:
+        named.add(name)
+    try:
+        return all(math.isfinite(float(cell)) for cell in row[1:])
+    except ValueError:
+        return False
 
 
 def _refuse_copies(files: Sequence[DataFile]) -> None:
@@ -123,27 +160,15 @@ def _refuse_copies(files: Sequence[DataFile]) -> None:
         seen[stem] = file.path
 
 
-def _load(file: DataFile) -> ConfusionMatrix:
-    name = str(file.path)
-    data = _content(file)
-    if file.format == "npz":
-        return parse_matrix(data, "npz", name=name)
-    if file.format == "json":
-        return parse_matrix(data, "json", name=name)
-    return parse_matrix(_with_commas(data, read_header(file).delimiter), "csv", name=name)
-
-
-def _with_commas(data: bytes, delimiter: str) -> bytes:
-    if delimiter == ",":
-        return data
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # What is no text is said by who reads it.
-        return data
-    stream = io.StringIO(newline="")
-    csv.writer(stream).writerows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    return stream.getvalue().encode()
+def _load(file: DataFile, options: TableOptions) -> ConfusionMatrix:
+    delimiter = read_header(file).delimiter if file.format == "csv" else ","
+    return parse_matrix(
+        _content(file),
+        cast(FileFormat, file.format),
+        name=str(file.path),
+        delimiter=delimiter,
+        options=options,
+    )
 
 
 def _content(file: DataFile) -> bytes:

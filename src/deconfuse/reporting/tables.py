@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deconfuse._named_counts import CORNER
 from deconfuse._text import printable, shorten
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
+from deconfuse.reading.count_checks import CORNER
 from deconfuse.reporting.drawing import number_texts
 from deconfuse.reporting.table import Cell, Table
 from deconfuse.statistics.plain_values import plain_value

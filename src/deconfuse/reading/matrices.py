@@ -1,29 +1,34 @@
-"""A matrix of counts from elsewhere (array, sparse array, data frame) with its class names."""
+"""A table of counts (array, sparse array, data frame) to a square matrix and its class names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse._axis_words import refuse_transposed
 from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
 from deconfuse._sources import from_torch
 from deconfuse._tally import assemble
-from deconfuse._totals import (
+from deconfuse.errors import InputError
+from deconfuse.reading.count_checks import (
+    CORNER,
     TOTALS_HINT,
     is_total,
-    refuse_hidden_totals,
-    refuse_last_totals,
+    kept_lines,
     refuse_totals,
+    refuse_transposed,
 )
-from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    from deconfuse.confusion import ConfusionMatrix
 
 __all__ = [
-    "CORNER",
+    "TableOptions",
+    "align_counts",
     "by_position",
     "is_frame",
     "named_counts",
@@ -31,8 +36,40 @@ __all__ = [
     "scattered",
 ]
 
-# What stands where the names of rows and columns meet in a table with names.
-CORNER = "true \\ predicted"
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How to read a table of counts that needs a word: see `named_counts` for what each means."""
+
+    transpose: bool = False
+    drop: tuple[object, ...] = ()
+    labels: tuple[Label, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, *, transpose: bool, drop: Iterable[object], labels: Iterable[object] | None
+    ) -> TableOptions:
+        """Return the options, checked."""
+        if isinstance(drop, str):
+            raise InputError(
+                f"`drop` must be a list of names, got the string {drop!r}.",
+                hint=f"write drop=[{drop!r}].",
+            )
+        names = None if labels is None else class_names(labels)
+        return cls(bool(transpose), tuple(drop), names)
+
+    def applied(self, cm: ConfusionMatrix) -> ConfusionMatrix:
+        """Return a matrix that was read with its names, transposed, without lines, reordered."""
+        if self == TableOptions():
+            return cm
+        cells = []
+        names = cm.labels
+        for part in (cm.counts, cm.variances) if cm.is_weighted else (cm.counts,):
+            matrix, names = named_counts(part, cm.labels, transpose=self.transpose, drop=self.drop)
+            if self.labels is not None:
+                matrix, names = align_counts(matrix, list(names), list(names), self.labels)
+            cells.append(matrix)
+        return type(cm)(cells[0], names, *cells[1:])
 
 
 def is_frame(values: Any) -> bool:
@@ -42,29 +79,61 @@ def is_frame(values: Any) -> bool:
 
 
 def named_counts(
-    counts: Any, labels: Iterable[object] | None
+    counts: Any,
+    labels: Iterable[object] | None = None,
+    *,
+    transpose: bool = False,
+    drop: Iterable[object] = (),
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
     """Return trusted counts and their class names.
 
-    The names of a data frame are those of its rows and columns, aligned by name. ``labels`` then
-    chooses the order and may add classes that the frame lacks; for a bare matrix ``labels`` are
-    the names, 0, 1, 2 and so on by default.
+    Parameters
+    ----------
+    counts : array-like, DataFrame or sparse array
+        A DataFrame is aligned by the names of its rows and columns.
+    labels : sequence, optional
+        The class names of a bare matrix; 0, 1, 2 and so on by default. With a DataFrame they
+        choose the order, and may add classes that it lacks.
+    transpose : bool
+        Whether predictions are on rows; true classes are put there.
+    drop : sequence
+        Names of rows and columns to leave out, such as totals.
+
+    Returns
+    -------
+    counts : ndarray or csr_array of shape (n_classes, n_classes)
+    names : tuple
+
+    Examples
+    --------
+    >>> named_counts([[5, 1], [0, 4]], ["cat", "dog"], transpose=True)
+    (array([[5, 0],
+           [1, 4]]), ('cat', 'dog'))
     """
     wanted = None if labels is None else class_names(labels)
     if is_frame(counts):
-        rows, columns = _axes(counts)
-        return _aligned(_cells(counts, columns), rows, columns, wanted)
-    matrix = as_count_matrix(from_torch(counts))
-    if wanted is None:
-        refuse_last_totals(matrix)
-        return matrix, tuple(range(matrix.shape[0]))
-    if len(wanted) != matrix.shape[0]:
+        rows, columns = _axes(counts, checked=not transpose)
+        cells = _cells(counts, columns)
+        rows_kept, columns_kept = kept_lines(rows, columns, drop)
+        cells = cells[rows_kept][:, columns_kept]
+        rows, columns = [rows[k] for k in rows_kept], [columns[k] for k in columns_kept]
+        if transpose:
+            cells, rows, columns = cells.T, columns, rows
+        matrix, names = align_counts(cells, rows, columns, wanted)
+        refuse_totals(matrix, names)
+        return matrix, names
+    given = as_count_matrix(from_torch(counts))
+    matrix = as_count_matrix(given.T) if transpose else given
+    names = tuple(range(matrix.shape[0])) if wanted is None else wanted
+    if len(names) != matrix.shape[0]:
         raise InputError(
-            f"`labels` must have one name per class, got {len(wanted):,} names for"
+            f"`labels` must have one name per class, got {len(names):,} names for"
             f" {matrix.shape[0]:,} classes.",
         )
-    refuse_totals(matrix, wanted)
-    return matrix, wanted
+    kept, _ = kept_lines(names, names, drop)
+    if len(kept) < len(names):
+        matrix, names = as_count_matrix(matrix[kept][:, kept]), tuple(names[k] for k in kept)
+    return matrix, names
 
 
 def by_position(given: Any, names: tuple[Label, ...]) -> Any:
@@ -137,7 +206,7 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
     return assemble(parts[0], parts[1], parts[2], n_classes)
 
 
-def _axes(frame: Any) -> tuple[list[object], list[object]]:
+def _axes(frame: Any, *, checked: bool = False) -> tuple[list[object], list[object]]:
     """Return the names of the rows and of the columns of a data frame."""
     columns = list(getattr(frame, "column_names", frame.columns))
     if len(set(columns)) < len(columns):
@@ -145,9 +214,11 @@ def _axes(frame: Any) -> tuple[list[object], list[object]]:
         class_names(columns, name="columns of counts")
     index = getattr(frame, "index", None)
     if _starts_with_names(frame, index, columns):
-        refuse_transposed(columns[0])
+        if checked:
+            refuse_transposed(columns[0])
         return _column(frame, columns[0]), columns[1:]
-    refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
+    if checked:
+        refuse_transposed(*(getattr(axis, "name", None) for axis in (index, frame.columns)))
     return columns if index is None else list(index), columns
 
 
@@ -163,17 +234,12 @@ def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
     if type(index).__name__ != "RangeIndex" or index.name is not None:
         return False
     first = _column(frame, columns[0])
-    is_class = kind_of(columns[0]) == kind_of(columns[1])
     return (
-        not is_class
+        kind_of(columns[0]) != kind_of(columns[1])
         or any(isinstance(name, str) for name in first)
-        or _is_text_of(columns[1:], first)
+        # Every file has the text of the names in its first line.
+        or set(columns[1:]) == {str(name) for name in first}
     )
-
-
-def _is_text_of(columns: Iterable[object], names: Iterable[object]) -> bool:
-    """Return whether columns are the text of names, as every file has them in its first line."""
-    return set(columns) == {str(name) for name in names}
 
 
 def _axis_names(
@@ -185,8 +251,14 @@ def _axis_names(
     on columns, and as numbers on rows, where pandas tells types apart. Such columns are read as the
     rows are.
     """
-    row_names = class_names(rows, name=f"rows of {what}")
-    column_names = class_names(columns, name=f"columns of {what}")
+    try:
+        row_names = class_names(rows, name=f"rows of {what}")
+        column_names = class_names(columns, name=f"columns of {what}")
+    except InputError as error:
+        if any(map(is_total, (*rows, *columns))):
+            # Such as "All" among classes that are numbers.
+            raise InputError(error.message, hint=TOTALS_HINT) from None
+        raise
     if kind_of(row_names[0]) == "str" or kind_of(column_names[0]) != "str":
         return row_names, column_names
     by_text = {str(name): name for name in (*known, *row_names)}
@@ -210,42 +282,28 @@ def _cell_column(frame: Any, name: object) -> npt.NDArray[Any]:
     return np.array(_column(frame, name)) if is_wide else np.asarray(values)
 
 
-def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.coo_array:
+def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.csr_array:
     if (
         columns
         and hasattr(frame, "sparse")
         and all(hasattr(dtype, "fill_value") for dtype in frame.dtypes)
     ):
         # A sparse pandas frame: as dense cells, many classes would not fit in memory.
-        return sp.coo_array(frame[columns].sparse.to_coo())
+        return sp.csr_array(frame[columns].sparse.to_coo())
     parts = [_cell_column(frame, name) for name in columns]
     return np.stack(parts, axis=1) if parts else np.empty((len(frame), 0))
 
 
-def _finite(cells: npt.NDArray[Any] | sp.coo_array) -> CountMatrix | None:
-    """Return cells as floats, or None where some are no numbers, which is said later."""
-    if not isinstance(cells, np.ndarray):
-        return sp.csr_array(cells, dtype=np.float64)
-    try:
-        table = cells.astype(np.float64)
-    except (TypeError, ValueError):
-        return None
-    return table if np.isfinite(table).all() else None
-
-
-def _aligned(
-    cells: npt.NDArray[Any] | sp.coo_array,
+def align_counts(
+    cells: npt.NDArray[Any] | sp.csr_array,
     rows: list[object],
     columns: list[object],
     wanted: tuple[Label, ...] | None,
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
-    totals = [name for name in (*rows, *columns) if is_total(name)]
-    if totals and not all(isinstance(name, str) for name in (*rows, *columns)):
-        raise InputError(
-            f"Rows and columns of `counts` must be classes, got {totals[0]!r} among others of"
-            " another type.",
-            hint=TOTALS_HINT,
-        )
+    """Return the square matrix of a table whose rows and columns are in any order, and its names.
+
+    The classes are ``wanted``, which may add some, or else those of the rows.
+    """
     row_names, column_names = _axis_names(rows, columns, wanted or (), "counts")
     if kind_of(row_names[0]) != kind_of(column_names[0]):
         raise InputError(
@@ -254,9 +312,6 @@ def _aligned(
             f" ({show(column_names, 3)}).",
             hint="set the index of the frame to the class names, in the type of its columns.",
         )
-    table = _finite(cells)
-    if table is not None:
-        refuse_hidden_totals(table, row_names, column_names)
     names = wanted or row_names
     place = {name: position for position, name in enumerate(names)}
     outside = [name for name in dict.fromkeys(row_names + column_names) if name not in place]
@@ -264,7 +319,7 @@ def _aligned(
         raise InputError(
             "Every row and column of `counts` must be one of `labels`, got"
             f" {show(outside or row_names)}.",
-            hint="add the class to `labels`, or drop its row and column.",
+            hint="add the class to `labels`, or leave out its row and column with `drop=[...]`.",
         )
     predicted = set(column_names)
     lacking = [name for name in row_names if name not in predicted]
@@ -273,22 +328,21 @@ def _aligned(
             "Rows and columns of `counts` must name the same classes, got"
             f" {show(lacking) or 'none'} on rows only, {show(outside) or 'none'} on columns only.",
             hint=TOTALS_HINT
-            if totals
+            if any(map(is_total, (*lacking, *outside)))
             else "give all classes as `labels=`; what a frame lacks then counts 0.",
         )
     rows_at, columns_at = ([place[name] for name in axis] for axis in (row_names, column_names))
-    matrix = as_count_matrix(_placed(cells, rows_at, columns_at, len(names)))
-    refuse_totals(matrix, names)
-    return matrix, names
+    return as_count_matrix(_placed(cells, rows_at, columns_at, len(names))), names
 
 
 def _placed(
-    cells: npt.NDArray[Any] | sp.coo_array, rows: list[int], columns: list[int], n_classes: int
+    cells: npt.NDArray[Any] | sp.csr_array, rows: list[int], columns: list[int], n_classes: int
 ) -> CountMatrix:
     """Return the square matrix with the cells of a frame at their places."""
     if not isinstance(cells, np.ndarray):
-        places = np.array(rows)[cells.row], np.array(columns)[cells.col]
-        return assemble(*places, cells.data, n_classes)
+        found = sp.coo_array(cells)
+        places = np.array(rows)[found.row], np.array(columns)[found.col]
+        return assemble(*places, found.data, n_classes)
     square = np.zeros((n_classes, n_classes), dtype=cells.dtype)
     square[np.ix_(rows, columns)] = cells
     return square
