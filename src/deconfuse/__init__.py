@@ -45,11 +45,13 @@ if TYPE_CHECKING:
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
     from deconfuse.statistics.comparison import Comparison, compare
     from deconfuse.statistics.diagnosis import Diagnosis, diagnose
+    from deconfuse.statistics.estimate import BiEstimate, estimate_bi
     from deconfuse.statistics.findings import Finding
     from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
     from deconfuse.statistics.separability import separability_score
 
 _HOMES = {
+    "BiEstimate": "deconfuse.statistics.estimate",
     "ColumnChoiceWarning": "deconfuse.errors",
     "Comparison": "deconfuse.statistics.comparison",
     "ConfusionMatrix": "deconfuse.confusion",
@@ -78,6 +80,7 @@ _HOMES = {
     "class_weights": "deconfuse.rebalance",
     "compare": "deconfuse.statistics.comparison",
     "diagnose": "deconfuse.statistics.diagnosis",
+    "estimate_bi": "deconfuse.statistics.estimate",
     "geometric_confusion": "deconfuse.geometry.gcm",
     "geometric_confusions": "deconfuse.geometry.gcm",
     "geometric_confusions_from_frame": "deconfuse.geometry.frame_geometry",
@@ -100,6 +103,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BiEstimate",
     "ColumnChoiceWarning",
     "Comparison",
     "ConfusionMatrix",
@@ -129,6 +133,7 @@ __all__ = [
     "class_weights",
     "compare",
     "diagnose",
+    "estimate_bi",
     "geometric_confusion",
     "geometric_confusions",
     "geometric_confusions_from_frame",

@@ -1,0 +1,272 @@
+"""`estimate_bi`: the bi-normalized matrix behind the samples, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from deconfuse._checks import Label, show
+from deconfuse._memory import refuse_if_too_large
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counting import positions_of
+from deconfuse.errors import InputError, UndefinedCellsWarning, warn
+from deconfuse.normalized import Cell
+from deconfuse.statistics.balanced import Balanced, balance
+from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_level
+from deconfuse.statistics.luce import shrink
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BiEstimate", "EstimatedScore", "estimate_bi"]
+
+FloatArray = NDArray[np.float64]
+
+# Weighted samples: so many samples of average weight are added to what a cell says of its weights.
+_AVERAGE_SAMPLES = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedScore:
+    """A number between 0 and 1 with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class BiEstimate:
+    """The estimated bi-normalized matrix behind a confusion matrix.
+
+    Attributes
+    ----------
+    source : ConfusionMatrix
+        What it was estimated from.
+    level : float
+        The level of all intervals.
+    """
+
+    source: ConfusionMatrix
+    level: float
+    _classes: NDArray[np.intp]
+    _balanced: Balanced
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Class names in matrix order."""
+        return self.source.labels
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The estimate, read-only; NaN in rows and columns of classes without samples.
+
+        Raises
+        ------
+        InputError
+            When it would not fit into memory: ask for a cell, a row or the diagonal.
+        """
+        refuse_if_too_large(self.source.counts.shape, "The estimated matrix")
+        return self._spread(self._balanced.matrix)
+
+    @cached_property
+    def diagonal(self) -> FloatArray:
+        """The diagonal of the estimate: how well each class is told from the others."""
+        result = np.full(len(self.labels), np.nan)
+        result[self._classes] = self._balanced.diagonal
+        return _read_only(result)
+
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends of the intervals of all cells; at most 4,096 classes."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends of the intervals of all cells; at most 4,096 classes."""
+        return self._interval[1]
+
+    @cached_property
+    def separability(self) -> EstimatedScore:
+        """The mean diagonal of the estimate over the classes that have samples."""
+        return EstimatedScore(*self._balanced.separability(self.level))
+
+    def cell(self, true: Any, pred: Any) -> Cell:
+        """Return one cell by the names of its classes, with its count."""
+        i, j = (int(positions_of([name], self.labels, name="labels")[0]) for name in (true, pred))
+        value = self._row(i)[j]
+        return Cell(self.labels[i], self.labels[j], float(value), float(self.source.counts[i, j]))
+
+    def row(self, true: Any) -> FloatArray:
+        """Return the cells of one true class, over all predicted classes."""
+        return self._row(int(positions_of([true], self.labels, name="labels")[0]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per cell: true, predicted, count, estimate, low, high."""
+        import pandas as pd
+
+        names = pd.MultiIndex.from_product([self.labels] * 2, names=["true", "predicted"])
+        columns = {
+            "count": sparse.csr_array(self.source.counts).toarray(),
+            "estimate": self.matrix,
+            "low": self.low,
+            "high": self.high,
+        }
+        flat = {name: np.asarray(values).ravel() for name, values in columns.items()}
+        return pd.DataFrame(flat, index=names).reset_index()
+
+    @cached_property
+    def _interval(self) -> tuple[FloatArray, FloatArray]:
+        if len(self.labels) > MAX_DENSE_CLASSES:
+            raise InputError(
+                f"Intervals of all cells need at most {MAX_DENSE_CLASSES:,} classes, got"
+                f" {len(self.labels):,}.",
+                hint="`separability` has an interval for any number of classes;"
+                " `merge_classes` makes classes fewer.",
+            )
+        low, high = self._balanced.intervals(self.level)
+        return self._spread(low), self._spread(high)
+
+    def _row(self, position: int) -> FloatArray:
+        result = np.full(len(self.labels), np.nan)
+        known = np.flatnonzero(self._classes == position)
+        if known.size:
+            result[self._classes] = self._balanced.row(int(known[0]))
+        return result
+
+    def _spread(self, known: FloatArray) -> FloatArray:
+        """Return a matrix of all classes from one of those that have samples."""
+        if len(known) == len(self.labels):
+            return _read_only(known)
+        result = np.full((len(self.labels), len(self.labels)), np.nan)
+        result[np.ix_(self._classes, self._classes)] = known
+        return _read_only(result)
+
+    def __repr__(self) -> str:
+        score = self.separability
+        return (
+            f"<BiEstimate of {len(self.labels):,} classes: separability {score.value:.3f}"
+            f" ({score.low:.3f} to {score.high:.3f} at level {self.level:g})>"
+        )
+
+
+def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
+    r"""Estimate the bi-normalized matrix behind the samples.
+
+    `normalize` with ``"bi"`` shows the counts that were seen, plus a constant epsilon. This
+    function asks what more samples of the same classifier would show.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
+        Counts, true classes on rows, predicted classes on columns; also weighted or sparse.
+    level : float
+        The share of intervals that contain the true value.
+
+    Returns
+    -------
+    BiEstimate
+
+    Raises
+    ------
+    InputError
+        When fewer than two classes have samples.
+
+    Warns
+    -----
+    UndefinedCellsWarning
+        When a class has no samples of its own: its row and column are NaN, and its predictions
+        are left out.
+
+    Notes
+    -----
+    Counts are shrunk towards Luce's similarity-choice model, then bi-normalized exactly. With
+    :math:`h` correct predictions of a class (plus a half), the confusions
+    :math:`s = m_{ij} + m_{ji}` of two classes are expected to be
+
+    .. math:: \mu = \eta \sqrt{h_i h_j}\, 2 \cosh\frac{u_j - u_i}{2}
+
+    with a bias :math:`u` per class from the directions of all confusions, and :math:`\eta` such
+    that all pairs together have as many as were seen. The estimated total of the pair is
+    :math:`\mu (s + k) / (\mu + k)`, of which the share
+    :math:`(m_{ij} + q \pi) / (s + q)` goes from :math:`i` to :math:`j`, where
+    :math:`\pi = 1 / (1 + e^{u_i - u_j})`. The shape :math:`k` (negative binomial) and the
+    concentration :math:`q` (beta-binomial) are fitted by maximum likelihood with weak priors. So
+    pairs are pooled as far as they are alike, and with more samples the estimate becomes
+    ``normalize(cm, "bi", epsilon=0)``.
+
+    An interval of an error cell is Wilson's around the count that was seen, scaled as the estimate
+    is, and extended to the estimate where that lies outside. So shrinkage narrows the factors of
+    rows and columns, but never rules out a cell that is larger than its peers. On the diagonal it
+    is Wilson's halfway between the estimate and one minus the errors that were seen. The variance
+    is that of the delta method at the estimate. Weighted samples count as effective samples of
+    their true class.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> estimate = dc.estimate_bi([[48, 2, 0], [3, 46, 1], [0, 1, 49]])
+    >>> estimate.matrix.round(3)
+    array([[0.952, 0.041, 0.007],
+           [0.041, 0.938, 0.021],
+           [0.007, 0.021, 0.972]])
+    >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
+    (0.0, 0.108)
+    >>> estimate
+    <BiEstimate of 3 classes: separability 0.954 (0.908 to 0.978 at level 0.95)>
+    """
+    checked = check_level(level)
+    matrix = as_confusion(cm)
+    rows = np.asarray(matrix.label_counts, dtype=np.float64)
+    classes = np.flatnonzero(rows > 0)
+    if len(classes) < 2:
+        raise InputError(
+            f"An estimate needs samples of at least two true classes, got {len(classes)}.",
+            hint="count more predictions first.",
+        )
+    if len(classes) < matrix.n_classes:
+        absent = np.flatnonzero(rows == 0)
+        warn(
+            f"Classes without samples have no estimate and are NaN:"
+            f" {show(matrix.labels[k] for k in absent)}.",
+            UndefinedCellsWarning,
+        )
+    counts, uneven = _effective(matrix, classes)
+    return BiEstimate(matrix, checked, classes, balance(shrink(counts), counts, uneven))
+
+
+def _effective(
+    cm: ConfusionMatrix, classes: NDArray[np.intp]
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Return effective samples, and by how much more than theirs the cells vary.
+
+    A row is divided by what one effective sample of its class weighs, which bi-normalization does
+    not see. Where the weights in a cell differ from those of its row, the cell varies more or less
+    than its effective samples, which the second matrix says: 0 means as much.
+    """
+    counts, variances = (
+        sparse.csr_array(part, dtype=np.float64)[classes][:, classes]
+        for part in (cm.counts, cm.variances)
+    )
+    entries = sparse.coo_array(counts)
+    rows, places = entries.row, (entries.row, entries.col)
+    if not cm.is_weighted:
+        return counts, sparse.csr_array(counts.shape)
+    squares = np.asarray(variances[places]).ravel()
+    unit = np.bincount(rows, squares) / np.bincount(rows, entries.data)
+    samples = entries.data / unit[rows]
+    varies = (squares / unit[rows] ** 2 + _AVERAGE_SAMPLES) / (samples + _AVERAGE_SAMPLES)
+    return (
+        sparse.csr_array((samples, places), shape=counts.shape),
+        sparse.csr_array((varies - 1.0, places), shape=counts.shape),
+    )
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,275 @@
+r"""Shrink counts towards Luce's similarity-choice model, as far as the counts support it.
+
+Two classes :math:`i, j` with :math:`h` correct predictions each are confused
+:math:`\eta \sqrt{h_i h_j}\, (e^{(u_j - u_i)/2} + e^{(u_i - u_j)/2})` times on average: both ways
+together, with one similarity :math:`\eta` for all pairs and a bias :math:`u` per class. Around
+this average the total of a pair has a gamma distribution, and the share that goes one way a beta
+distribution. Bias and both spreads are fitted to the counts; each pair then gets its posterior
+mean.
+
+Pairs that were never confused, and rarely would be, keep the average itself. It is a product of one
+factor of the row and one of the column, so a matrix of many classes stays sparse plus rank one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import betaln, expit, gammaln
+
+__all__ = ["ShrunkCounts", "shrink"]
+
+FloatArray = NDArray[np.float64]
+PlaceArray = NDArray[np.intp]
+
+# Up to this number of classes every pair is listed. Above it, those that were confused and those
+# that would be expected to be confused this often.
+_ALL_PAIRS = 512
+_EXPECTED = 0.05
+# Added to the correct predictions of a class, which may be none.
+_HALF = 0.5
+# Prior of a bias: normal with variance 1 / _RIDGE around -kappa log h, because a class with fewer
+# test samples is predicted wrongly more often than it is missed; kappa is normal around a half.
+_RIDGE = 0.5
+_KAPPA = 0.5
+_NEWTON_STEPS = 60
+_LONGEST_STEP = 3.0
+# Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
+# concentration of shares.
+_SHAPE_PRIOR = (np.log(0.7), 1.5)
+_CONCENTRATION_PRIOR = (3.0, 2.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrunkCounts:
+    """Expected counts ``rows[i] * columns[j] * (1 + excess[i, j])``.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of shape (n_classes,)
+        What a pair of classes that was never confused is expected to have.
+    excess : csr_array of shape (n_classes, n_classes)
+        How much more the diagonal and the listed pairs have, relative to that.
+    shape, concentration : float
+        Fitted spreads: of the gamma distribution of pair totals, of the beta distribution of
+        shares. The larger they are, the more a pair follows the model.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+    excess: sparse.csr_array
+    shape: float
+    concentration: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Listed pairs of classes, and how often the lower was taken for the higher and back."""
+
+    low: PlaceArray
+    high: PlaceArray
+    forward: FloatArray
+    backward: FloatArray
+    n_classes: int
+
+    @cached_property
+    def total(self) -> FloatArray:
+        return self.forward + self.backward
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.low) == self.n_classes * (self.n_classes - 1) // 2
+
+    def chosen(self, keep: NDArray[np.bool_]) -> _Pairs:
+        return _Pairs(
+            self.low[keep], self.high[keep], self.forward[keep], self.backward[keep], self.n_classes
+        )
+
+
+def shrink(counts: sparse.csr_array) -> ShrunkCounts:
+    """Return the expected counts behind counts of two classes and more.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_classes, n_classes)
+        In samples, or in effective samples.
+    """
+    hits = counts.diagonal() + _HALF
+    pairs = _confused_pairs(counts)
+    bias = _fit_bias(pairs, np.log(hits))
+    # Similarity is such that the model expects as many confusions as there were.
+    rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
+    level = max(float(pairs.total.sum()), _HALF) / (rows.sum() * columns.sum() - rows @ columns)
+    rows, columns = np.sqrt(level) * rows, np.sqrt(level) * columns
+    share = expit(bias[pairs.high] - bias[pairs.low])
+    concentration = _fit_concentration(pairs, share)
+    pairs = _with_expected(pairs, rows, columns)
+    share = expit(bias[pairs.high] - bias[pairs.low])
+    expected = _expected(pairs, rows, columns)
+    shape = _fit_shape(pairs.total, expected, _rest(pairs, rows, columns))
+    gain = (pairs.total + shape) / (expected + shape)
+    there = gain * (pairs.forward / share + concentration) / (pairs.total + concentration)
+    back = gain * (pairs.backward / (1 - share) + concentration) / (pairs.total + concentration)
+    own = hits / (rows * columns)
+    places = np.arange(len(hits))
+    excess = sparse.csr_array(
+        (
+            np.concatenate([there, back, own]) - 1.0,
+            (
+                np.concatenate([pairs.low, pairs.high, places]),
+                np.concatenate([pairs.high, pairs.low, places]),
+            ),
+        ),
+        shape=counts.shape,
+    )
+    return ShrunkCounts(rows, columns, excess, shape, concentration)
+
+
+def _confused_pairs(counts: sparse.csr_array) -> _Pairs:
+    n_classes = counts.shape[0]
+    if n_classes <= _ALL_PAIRS:
+        dense = counts.toarray()
+        low, high = np.triu_indices(n_classes, 1)
+        return _Pairs(low, high, dense[low, high], dense[high, low], n_classes)
+    upper = sparse.triu(counts, 1, format="coo")
+    lower = sparse.tril(counts, -1, format="coo")
+    low = np.concatenate([upper.row, lower.col]).astype(np.intp)
+    high = np.concatenate([upper.col, lower.row]).astype(np.intp)
+    keys, place = np.unique(low * n_classes + high, return_inverse=True)
+    is_forward = np.arange(len(low)) < upper.nnz
+    values = np.concatenate([upper.data, lower.data])
+    forward = np.bincount(place, np.where(is_forward, values, 0.0), len(keys))
+    backward = np.bincount(place, np.where(is_forward, 0.0, values), len(keys))
+    return _Pairs(
+        keys // n_classes,
+        keys % n_classes,
+        np.asarray(forward, dtype=np.float64),
+        np.asarray(backward, dtype=np.float64),
+        n_classes,
+    )
+
+
+def _with_expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> _Pairs:
+    """List the pairs too that were not confused, but would be expected to be."""
+    if pairs.is_complete:
+        return pairs
+    n_classes = pairs.n_classes
+    order = np.argsort(-columns)
+    # Either direction of such a pair is expected half as often or more.
+    least = 0.5 * _EXPECTED / rows
+    n_partners = np.searchsorted(-columns[order], -least, side="right")
+    first = np.repeat(np.arange(n_classes), n_partners)
+    starts = np.repeat(np.cumsum(n_partners) - n_partners, n_partners)
+    second = order[np.arange(len(first)) - starts]
+    keys = np.minimum(first, second) * n_classes + np.maximum(first, second)
+    listed = pairs.low * n_classes + pairs.high
+    keys = np.setdiff1d(keys[first != second], listed)
+    nothing = np.zeros(len(keys))
+    return _Pairs(
+        np.concatenate([pairs.low, keys // n_classes]),
+        np.concatenate([pairs.high, keys % n_classes]),
+        np.concatenate([pairs.forward, nothing]),
+        np.concatenate([pairs.backward, nothing]),
+        n_classes,
+    )
+
+
+def _expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    low, high = pairs.low, pairs.high
+    return np.asarray(rows[low] * columns[high] + rows[high] * columns[low])
+
+
+def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, float]:
+    """Return the sums of the expected totals of unlisted pairs, and of their squares."""
+    if pairs.is_complete:
+        return 0.0, 0.0
+    listed = _expected(pairs, rows, columns)
+    both = rows * columns
+    total = float(rows.sum() * columns.sum() - both.sum())
+    squares = float((rows**2).sum() * (columns**2).sum() + both.sum() ** 2 - 2 * (both**2).sum())
+    return max(total - float(listed.sum()), 0.0), max(squares - float((listed**2).sum()), 0.0)
+
+
+def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
+    """Return the bias of each class: a Bradley-Terry fit to the directions of confusions.
+
+    The prior is normal around ``-kappa * log_hits``. Minimizing over kappa as well leaves a
+    quadratic penalty of the biases alone.
+    """
+    seen = pairs.chosen(pairs.total > 0)
+    n_pairs, n_classes = len(seen.low), seen.n_classes
+    signs = np.concatenate([np.ones(n_pairs), -np.ones(n_pairs)])
+    places = (np.tile(np.arange(n_pairs), 2), np.concatenate([seen.high, seen.low]))
+    difference = sparse.csr_array((signs, places), shape=(n_pairs, n_classes))
+    size = log_hits - log_hits.mean()
+    stiffness = _RIDGE / (_RIDGE * float(size @ size) + 1.0)
+    bias = -_KAPPA * size
+    for _ in range(_NEWTON_STEPS):
+        share = expit(difference @ bias)
+        kappa = _KAPPA - stiffness * float(size @ (bias + _KAPPA * size))
+        gradient = difference.T @ (seen.forward - seen.total * share)
+        gradient -= _RIDGE * (bias + kappa * size)
+        laplacian = sparse.csr_array(
+            difference.T @ sparse.diags_array(seen.total * share * (1 - share)) @ difference
+        )
+        operator = LinearOperator(
+            (n_classes, n_classes),
+            matvec=lambda v, laplacian=laplacian: (
+                laplacian @ v + _RIDGE * (v - stiffness * float(size @ v) * size)
+            ),
+            dtype=np.float64,
+        )
+        scales = sparse.diags_array(1.0 / (laplacian.diagonal() + _RIDGE))
+        step, _ = cg(operator, gradient, rtol=1e-6, M=scales)
+        longest = float(np.abs(step).max())
+        bias = bias + step * min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
+        if longest < 1e-7:
+            break
+    return np.asarray(bias)
+
+
+def _fit_shape(total: FloatArray, expected: FloatArray, rest: tuple[float, float]) -> float:
+    """Return the shape of the gamma distribution of pair totals, whose counts it mixes.
+
+    A pair that is not listed has no count and a small expected total ``m``: its log likelihood
+    ``shape * log(shape / (shape + m))`` is ``-m + m ** 2 / (2 * shape)`` to second order.
+    """
+    seen = total > 0
+    some, mean = total[seen], expected[seen]
+
+    def loss(log_shape: float) -> float:
+        shape = np.exp(log_shape)
+        mixed = gammaln(some + shape) - gammaln(shape) + some * np.log(mean / (shape + mean))
+        likelihood = float(mixed.sum()) - float(shape * np.log1p(expected / shape).sum())
+        return -likelihood - rest[1] / (2 * shape) + _penalty(log_shape, _SHAPE_PRIOR)
+
+    return _minimize(loss, -6.0, 6.0)
+
+
+def _fit_concentration(pairs: _Pairs, share: FloatArray) -> float:
+    """Return the concentration of the beta distribution of shares around their model."""
+    several = pairs.total > 1
+    forward, backward, mean = pairs.forward[several], pairs.backward[several], share[several]
+
+    def loss(log_concentration: float) -> float:
+        there = np.exp(log_concentration) * mean
+        back = np.exp(log_concentration) - there
+        mixed = betaln(forward + there, backward + back) - betaln(there, back)
+        return -float(mixed.sum()) + _penalty(log_concentration, _CONCENTRATION_PRIOR)
+
+    return _minimize(loss, -2.0, 8.0)
+
+
+def _penalty(value: float, prior: tuple[float, float]) -> float:
+    return 0.5 * ((value - prior[0]) / prior[1]) ** 2
+
+
+def _minimize(loss: object, low: float, high: float) -> float:
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x))

@@ -1,0 +1,261 @@
+"""The estimate against a slow direct one, its properties, and its coverage of the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.stats import betabinom, nbinom
+
+import deconfuse as dc
+from deconfuse.statistics import balanced, luce
+from tests.statistics.simulated import draw_counts, error_rates
+
+Floats = NDArray[np.float64]
+
+
+def slow_estimate(counts: Floats) -> Floats:
+    """Return the estimate by general optimizers, probability functions and plain sweeps."""
+    n = len(counts)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    hits = counts.diagonal() + 0.5
+    size = np.log(hits) - np.log(hits).mean()
+
+    def direction_loss(parameters: Floats) -> float:
+        bias, kappa = parameters[:n], parameters[n]
+        total = 0.25 * ((bias + kappa * size) ** 2).sum() + 0.5 * (kappa - 0.5) ** 2
+        for i, j in pairs:
+            total += counts[i, j] * np.log1p(np.exp(bias[i] - bias[j]))
+            total += counts[j, i] * np.log1p(np.exp(bias[j] - bias[i]))
+        return float(total)
+
+    start = np.append(-0.5 * size, 0.5)
+    bias = minimize(direction_loss, start, options={"gtol": 1e-8}).x[:n]
+    share = {(i, j): 1 / (1 + np.exp(bias[i] - bias[j])) for i, j in pairs}
+    base = {
+        (i, j): np.sqrt(hits[i] * hits[j]) * 2 * np.cosh((bias[j] - bias[i]) / 2) for i, j in pairs
+    }
+    errors = counts.sum() - counts.trace()
+    level = max(errors, 0.5) / sum(base.values())
+
+    def shape_loss(log_shape: Floats) -> float:
+        k = float(np.exp(log_shape[0]))
+        loss = 0.5 * ((log_shape[0] - np.log(0.7)) / 1.5) ** 2
+        for i, j in pairs:
+            loss -= nbinom.logpmf(counts[i, j] + counts[j, i], k, k / (k + level * base[i, j]))
+        return float(loss)
+
+    def share_loss(log_concentration: Floats) -> float:
+        q = float(np.exp(log_concentration[0]))
+        loss = 0.5 * ((log_concentration[0] - 3.0) / 2.0) ** 2
+        for i, j in pairs:
+            a, b = q * share[i, j], q * (1 - share[i, j])
+            loss -= betabinom.logpmf(counts[i, j], counts[i, j] + counts[j, i], a, b)
+        return float(loss)
+
+    k = float(np.exp(minimize(shape_loss, [0.0], method="Nelder-Mead").x[0]))
+    q = float(np.exp(minimize(share_loss, [3.0], method="Nelder-Mead").x[0]))
+    shrunk = np.diag(hits)
+    for i, j in pairs:
+        seen, expected = counts[i, j] + counts[j, i], level * base[i, j]
+        total = expected * (seen + k) / (expected + k)
+        there = (counts[i, j] + q * share[i, j]) / (seen + q)
+        shrunk[i, j], shrunk[j, i] = total * there, total * (1 - there)
+    for _ in range(5_000):
+        shrunk /= shrunk.sum(axis=1, keepdims=True)
+        shrunk /= shrunk.sum(axis=0)
+    return shrunk
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_estimate_is_that_of_a_slow_direct_implementation(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shares = error_rates(5, rng) * np.exp(rng.normal(size=(5, 1)))
+    counts = draw_counts(shares / shares.sum(), 400, rng).astype(float)
+    np.testing.assert_allclose(dc.estimate_bi(counts).matrix, slow_estimate(counts), atol=2e-4)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> NDArray[np.int64]:
+    n = draw(st.integers(2, 6))
+    cells = st.lists(st.integers(0, 60), min_size=n * n, max_size=n * n)
+    counts = np.array(draw(cells)).reshape(n, n)
+    # Every class has a sample; it need not be predicted.
+    counts[:, 0] += counts.sum(axis=1) == 0
+    return counts
+
+
+@given(tables())
+@settings(max_examples=60, deadline=None)
+def test_margins_are_one_and_intervals_contain_the_estimate(counts: NDArray[np.int64]) -> None:
+    estimate = dc.estimate_bi(counts)
+    np.testing.assert_allclose(estimate.matrix.sum(axis=0), 1.0, atol=1e-8)
+    np.testing.assert_allclose(estimate.matrix.sum(axis=1), 1.0, atol=1e-8)
+    assert (estimate.low >= 0).all()
+    assert (estimate.high <= 1).all()
+    assert (estimate.low <= estimate.matrix).all()
+    assert (estimate.matrix <= estimate.high).all()
+    score = estimate.separability
+    assert score.low <= score.value <= score.high
+    assert score.value == pytest.approx(estimate.matrix.diagonal().mean())
+
+
+@given(tables(), st.randoms(use_true_random=False))
+@settings(max_examples=30, deadline=None)
+def test_relabelling_permutes(counts: NDArray[np.int64], random: object) -> None:
+    order = np.array(random.sample(range(len(counts)), len(counts)))  # type: ignore[attr-defined]
+    moved = dc.estimate_bi(counts[np.ix_(order, order)])
+    estimate = dc.estimate_bi(counts)
+    np.testing.assert_allclose(moved.matrix, estimate.matrix[np.ix_(order, order)], atol=2e-4)
+    np.testing.assert_allclose(moved.high, estimate.high[np.ix_(order, order)], atol=2e-3)
+
+
+def test_label_shares_matter_less_than_they_do_to_a_constant_epsilon() -> None:
+    rates = error_rates(8, np.random.default_rng(1), accuracy=0.9)
+    many = 200.0 * rates
+    fewer = many * np.geomspace(0.02, 1.0, 8)[:, None]
+    ours = np.abs(dc.estimate_bi(many).matrix - dc.estimate_bi(fewer).matrix)
+    both = [np.asarray(dc.normalize(part, "bi", epsilon=1 / 8).matrix) for part in (many, fewer)]
+    assert ours.max() < 0.5 * np.abs(both[0] - both[1]).max()
+
+
+def test_more_samples_bring_it_to_the_bi_normalization_of_the_counts() -> None:
+    rates = error_rates(7, np.random.default_rng(2))
+    exact = np.asarray(dc.normalize(rates, "bi", epsilon=0.0).matrix)
+    gaps = [np.abs(dc.estimate_bi(n * rates).matrix - exact).max() for n in (1e2, 1e4, 1e6)]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 1e-4
+
+
+def test_weights_constant_in_a_class_change_nothing() -> None:
+    counts = draw_counts(
+        error_rates(5, np.random.default_rng(3)) / 5, 400, np.random.default_rng(3)
+    )
+    weights = np.array([0.5, 1.0, 2.0, 4.0, 8.0])[:, None]
+    weighted = dc.ConfusionMatrix.from_counts(counts * weights, variances=counts * weights**2)
+    estimate, plain = dc.estimate_bi(weighted), dc.estimate_bi(counts)
+    np.testing.assert_allclose(estimate.matrix, plain.matrix, atol=1e-8)
+    np.testing.assert_allclose(estimate.high, plain.high, atol=1e-8)
+
+
+def test_weights_that_vary_widen_the_intervals() -> None:
+    rng = np.random.default_rng(5)
+    true, pred = rng.integers(3, size=300), rng.integers(3, size=300)
+    pred = np.where(rng.random(300) < 0.7, true, pred)
+    uneven = rng.exponential(size=300)
+    plain = dc.estimate_bi(dc.ConfusionMatrix.from_predictions(true, pred))
+    weighted = dc.estimate_bi(dc.ConfusionMatrix.from_predictions(true, pred, sample_weight=uneven))
+    assert (weighted.high - weighted.low).mean() > 1.2 * (plain.high - plain.low).mean()
+    assert weighted.separability.high - weighted.separability.low > (
+        plain.separability.high - plain.separability.low
+    )
+
+
+def test_classes_without_samples_are_nan_and_named() -> None:
+    counts = [[9, 1, 2, 0], [2, 8, 0, 0], [0, 0, 0, 0], [1, 0, 0, 9]]
+    with pytest.warns(dc.UndefinedCellsWarning, match="without samples.*'c'"):
+        estimate = dc.estimate_bi(dc.ConfusionMatrix.from_counts(counts, labels=list("abcd")))
+    known = [0, 1, 3]
+    alone = dc.estimate_bi(np.array(counts)[np.ix_(known, known)])
+    for part, rest in ((estimate.matrix, alone.matrix), (estimate.low, alone.low)):
+        assert np.isnan(part[2]).all()
+        assert np.isnan(part[:, 2]).all()
+        np.testing.assert_array_equal(part[np.ix_(known, known)], rest)
+    assert estimate.separability == alone.separability
+    assert np.isnan(estimate.row("c")).all()
+    assert np.isnan(estimate.cell("a", "c").value)
+    np.testing.assert_array_equal(estimate.diagonal, estimate.matrix.diagonal())
+
+
+@pytest.mark.parametrize("counts", [[[0, 0], [0, 0]], [[3, 2], [0, 0]], [[4]]])
+def test_fewer_than_two_classes_with_samples_are_refused(counts: list[list[int]]) -> None:
+    with pytest.raises(dc.InputError, match=r"at least two true classes, got [01]"):
+        dc.estimate_bi(counts)
+
+
+def test_a_level_outside_is_refused() -> None:
+    with pytest.raises(dc.InputError, match="`level` must be above 0 and below 1"):
+        dc.estimate_bi([[5, 1], [1, 5]], level=95)
+
+
+def test_higher_levels_have_wider_intervals() -> None:
+    counts = [[40, 3, 1], [2, 30, 0], [0, 5, 50]]
+    narrow, wide = (dc.estimate_bi(counts, level=level) for level in (0.8, 0.99))
+    assert (narrow.high < wide.high).all()
+    assert (narrow.low >= wide.low).all()
+
+
+def test_cells_rows_and_table_agree() -> None:
+    cm = dc.ConfusionMatrix.from_counts([[40, 3], [2, 30]], labels=["cat", "dog"])
+    estimate = dc.estimate_bi(cm)
+    cell = estimate.cell("cat", "dog")
+    assert (cell.true, cell.pred, cell.count) == ("cat", "dog", 3.0)
+    assert cell.value == pytest.approx(estimate.matrix[0, 1])
+    np.testing.assert_allclose(estimate.row("dog"), estimate.matrix[1])
+    frame = estimate.to_pandas().set_index(["true", "predicted"])
+    assert frame.loc[("dog", "cat"), "count"] == 2
+    assert frame.loc[("dog", "cat"), "estimate"] == pytest.approx(estimate.matrix[1, 0])
+    assert list(frame.columns) == ["count", "estimate", "low", "high"]
+    with pytest.raises(ValueError, match="read-only"):
+        estimate.matrix[0, 0] = 1.0
+
+
+def test_many_classes_give_the_same_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists only the confused pairs, and scales without a dense matrix."""
+    rng = np.random.default_rng(6)
+    shares = error_rates(60, rng, accuracy=0.9)
+    counts = draw_counts(shares / 60, 3_000, rng)
+    dense = dc.estimate_bi(counts)
+    monkeypatch.setattr(luce, "_ALL_PAIRS", 10)
+    monkeypatch.setattr(balanced, "_DENSE_CLASSES", 10)
+    factored = dc.estimate_bi(counts)
+    # Pairs that were not confused and hardly expected keep the average, within 0.05 samples.
+    np.testing.assert_allclose(factored.matrix, dense.matrix, atol=0.004)
+    np.testing.assert_allclose(factored.matrix.sum(axis=0), 1.0, atol=1e-8)
+    np.testing.assert_allclose(factored.row(3), factored.matrix[3])
+    assert factored.separability.high == pytest.approx(dense.separability.high, abs=0.004)
+
+
+def test_a_hundred_thousand_classes_need_no_dense_matrix() -> None:
+    n = 100_000
+    rng = np.random.default_rng(7)
+    true = rng.integers(n, size=400_000)
+    pred = np.where(rng.random(400_000) < 0.8, true, (true + rng.integers(1, 4, 400_000)) % n)
+    true, pred = np.append(true, np.arange(n)), np.append(pred, np.arange(n))
+    cm = dc.ConfusionMatrix.from_counts(
+        sparse.coo_array((np.ones(len(true)), (true, pred)), shape=(n, n)).tocsr()
+    )
+    estimate = dc.estimate_bi(cm)
+    np.testing.assert_allclose(estimate.row(5).sum(), 1.0, atol=1e-8)
+    assert estimate.separability.value == pytest.approx(estimate.diagonal.mean())
+    assert 0.8 < estimate.separability.value < 0.9
+    with pytest.raises(dc.InputError, match="estimated matrix would be dense"):
+        estimate.matrix  # noqa: B018
+    with pytest.raises(dc.InputError, match="at most 4,096 classes, got 100,000"):
+        estimate.low  # noqa: B018
+
+
+def test_it_is_closer_to_the_truth_and_covers_it() -> None:
+    """A small part of ``python -m benchmarks estimate``."""
+    rng = np.random.default_rng(8)
+    rates = error_rates(10, rng, accuracy=0.95)
+    truth = np.asarray(dc.normalize(rates, "bi", epsilon=0.0).matrix)
+    held, gaps, scores = [], [], []
+    for _ in range(60):
+        counts = draw_counts(rates / 10, 1_000, rng)
+        estimate = dc.estimate_bi(counts)
+        held.append((estimate.low <= truth) & (truth <= estimate.high))
+        scores.append(estimate.separability.value - truth.diagonal().mean())
+        recipe = np.asarray(dc.normalize(counts, "bi", epsilon=0.1).matrix)
+        gaps.append([np.square(one - truth).mean() for one in (estimate.matrix, recipe)])
+    diagonal = np.mean([table.diagonal() for table in held])
+    off_diagonal = np.mean([table[~np.eye(10, dtype=bool)] for table in held])
+    assert diagonal > 0.93
+    assert off_diagonal > 0.93
+    ours, recipes = np.mean(gaps, axis=0)
+    assert ours < 0.7 * recipes
+    assert abs(np.mean(scores)) < 0.01
