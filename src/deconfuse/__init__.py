@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
     from deconfuse.reporting.report import report
     from deconfuse.reporting.samples import Samples
+    from deconfuse.reporting.study import Study
     from deconfuse.scaling import Scaling, ScalingStatus, scale
     from deconfuse.statistics.choice import SimilarityChoice, similarity_choice
     from deconfuse.statistics.comparison import Comparison, compare
@@ -74,6 +75,7 @@ _HOMES = {
     "Samples": "deconfuse.reporting.samples",
     "Scaling": "deconfuse.scaling",
     "ScalingStatus": "deconfuse.scaling",
+    "Study": "deconfuse.reporting.study",
     "SimilarityChoice": "deconfuse.statistics.choice",
     "UndefinedCellsWarning": "deconfuse.errors",
     "area_weighted": "deconfuse.area",
@@ -127,6 +129,7 @@ __all__ = [
     "Scaling",
     "ScalingStatus",
     "SimilarityChoice",
+    "Study",
     "UndefinedCellsWarning",
     "__version__",
     "area_weighted",

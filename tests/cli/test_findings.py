@@ -84,7 +84,8 @@ def test_report_as_json_names_the_page(run, predictions):
 def test_report_on_two_files_compares_them(run, predictions, better, tmp_path):
     ran = run("report", predictions, better, "-o", "change.html")
     assert ran.code == 0
-    assert ran.out.startswith("The second is better than the first: accuracy")
+    assert ran.out.startswith("“better” is better than “predictions”: accuracy")
+    assert "“cat” taken for “dog”" in ran.out
     assert "<title>predictions and better</title>" in (tmp_path / "change.html").read_text()
 
 
@@ -276,7 +277,7 @@ def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
     assert "Less alike: 0 and 6, similarity 0.050, though by counts" in ran.out
     assert "“0” and “6” are often confused (rank 3 by raw counts) but less alike than" in ran.out
     assert "“2” is over-predicted" in ran.out
-    told = [ran.out.index(words) for words in ("look alike:", "are often confused", "is over-pre")]
+    told = [ran.out.rindex(words) for words in ("look alike:", "are often confused", "is over-pre")]
     assert told == sorted(told)
     assert f"open {(tmp_path / 'deconfuse-demo.html').as_uri()}" in ran.err
 

@@ -48,7 +48,7 @@ def test_files_are_paired_by_an_id_whatever_their_order(run, models):
 def test_the_page_of_two_paired_files_tests_the_pairs(run, models, tmp_path):
     ran = run("report", "old.csv", "new.csv", "--id", "name", "-o", "pairs.json")
     assert ran.code == 0
-    assert "paired samples" in ran.out
+    assert "600 samples, predicted twice" in ran.err
     run("report", "old.csv", "new.csv", "-o", "apart.json")
     p_values = [
         json.loads((tmp_path / name).read_text())["comparison"]["p_values"]["data"]
@@ -56,7 +56,7 @@ def test_the_page_of_two_paired_files_tests_the_pairs(run, models, tmp_path):
     ]
     assert p_values[0] != p_values[1]
     without = run("report", "old.csv", "new.csv", "--id", "name", "--no-samples", "-o", "no.html")
-    assert "paired samples" in without.out
+    assert "600 samples, predicted twice" in without.err
     assert "photo-0" not in (tmp_path / "no.html").read_text()
 
 

@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import deconfuse as dc
+from deconfuse.reporting import summary
+from deconfuse.reporting.payload import ReportPayload
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -81,3 +83,8 @@ def matrix(
     counts = np.zeros((n_classes, n_classes), dtype=np.int64)
     np.add.at(counts, (true, pred), 1)
     return dc.ConfusionMatrix.from_counts(counts, labels=labels)
+
+
+def summarize(matrices: object, *, title: str, **parts: object) -> ReportPayload:
+    """Return the payload of a study of matrices with their samples, embeddings and so on."""
+    return summary.summarize(dc.Study(matrices, **parts), title)  # type: ignore[arg-type]

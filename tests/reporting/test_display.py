@@ -11,8 +11,7 @@ import pytest
 import deconfuse as dc
 from deconfuse.reporting import widget
 from deconfuse.reporting.display import mimebundle
-from deconfuse.reporting.summary import summarize
-from tests.reporting.studies import HOSTILE, matrix
+from tests.reporting.studies import HOSTILE, matrix, summarize
 from tests.support import require
 
 

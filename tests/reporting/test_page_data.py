@@ -15,11 +15,10 @@ import pytest
 
 import deconfuse as dc
 from deconfuse.reporting.bundle import bundle
-from deconfuse.reporting.models import MAX_SHOWN
+from deconfuse.reporting.classes import MAX_SHOWN
 from deconfuse.reporting.payload import to_json
-from deconfuse.reporting.summary import summarize
 from tests.reporting.browser import Reader, chromium
-from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, read_numbers
+from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, read_numbers, summarize
 from tests.support import require
 
 pytestmark = pytest.mark.browser

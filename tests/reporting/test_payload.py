@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import deconfuse as dc
 from deconfuse.demo import make_demo
 from deconfuse.reporting import payload as schema
+from deconfuse.reporting import summary
 from deconfuse.reporting.bundle import asset, bundle
 from deconfuse.reporting.payload import EncodedArray, encode, to_json
 from deconfuse.reporting.render import to_html, to_latex, to_markdown
-from deconfuse.reporting.summary import summarize
-from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions
+from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, summarize
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +43,19 @@ def test_the_browser_reads_the_version_that_python_writes() -> None:
 KEYS = {
     "ReportPayload": (
         "schema_version generator title headline labels limits models findings similarity_order "
-        "linkage bucket directory samples geometry comparison"
+        "linkage bucket directory samples geometry comparison kinds groups other_samples"
     ),
     "ModelPayload": (
-        "name total weighted cells counts scalings intervals attribution classes bucket_values"
+        "name total weighted cells counts scalings intervals attribution classes bucket_values "
+        "headline scores"
     ),
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",
     "AttributionPayload": "base label prediction",
     "ClassesPayload": "bias bias_low bias_high verdicts grades reasons",
-    "FindingPayload": "kind severity sentence advice cells classes",
+    "FindingPayload": "kind severity sentence advice cells classes ranks",
+    "GroupPayload": "name classes",
+    "KindPayload": "name title",
     "LimitsPayload": "few_samples level quantile",
     "BucketPayload": "n_classes",
     "BucketValuesPayload": "row col",
@@ -117,12 +120,12 @@ def test_equal_input_gives_equal_bytes(clothes: dc.ConfusionMatrix) -> None:
             names[true], names[pred], images=np.ones((8_000, 4, 4)) * true[:, None, None]
         )
         embeddings = np.column_stack([true, pred, true * pred]).astype(float)
-        pages.add(to_html(summarize(again, title="t", samples=samples, embeddings=embeddings)))
+        pages.add(to_html(dc.Study(again, samples=samples, embeddings=embeddings), "t"))
     assert len(pages) == 1
 
 
 def test_the_page_allows_its_own_script_and_nothing_else(clothes: dc.ConfusionMatrix) -> None:
-    page = to_html(summarize(clothes, title="t"))
+    page = to_html(dc.Study(clothes), "t")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None
     assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
@@ -131,7 +134,7 @@ def test_the_page_allows_its_own_script_and_nothing_else(clothes: dc.ConfusionMa
 
 
 def test_names_cannot_leave_the_payload_or_the_text() -> None:
-    page = to_html(summarize(matrix(len(HOSTILE), 4_000, names=HOSTILE), title="</title><script>"))
+    page = to_html(dc.Study(matrix(len(HOSTILE), 4_000, names=HOSTILE)), "</title><script>")
     assert page.count("<script") == 2
     assert page.count("</script") == 2
     assert "<!--" not in page
@@ -181,7 +184,7 @@ def test_the_headline_doubts_a_class_only_where_a_finding_does() -> None:
 
 def test_markdown_has_the_findings_and_the_counts() -> None:
     cm = matrix(len(HOSTILE), 4_000, names=HOSTILE)
-    text = to_markdown(summarize(cm, title="a|b"))
+    text = to_markdown(dc.Study(cm), "a|b")
     assert text.startswith("# a\\|b\n")
     assert "True classes on rows, predicted classes on columns" in text
     assert "<img" not in text.replace("\\<img", "")
@@ -191,7 +194,7 @@ def test_markdown_has_the_findings_and_the_counts() -> None:
 
 
 def test_latex_has_values_and_counts(clothes: dc.ConfusionMatrix) -> None:
-    text = to_latex(summarize(clothes, title="100 %"))
+    text = to_latex(dc.Study(clothes), "100 %")
     value = clothes.normalize("bi").matrix[0, 0]
     assert f"{value:.3f} ({clothes.counts[0, 0]})" in text
     assert r"100 \%" in text
@@ -200,16 +203,16 @@ def test_latex_has_values_and_counts(clothes: dc.ConfusionMatrix) -> None:
 
 def test_texts_hold_counts_in_full_and_no_value_of_a_class_never_seen() -> None:
     counts = [[123_456_789_012_345, 1, 0], [2, 8, 0], [0, 0, 0]]
-    payload = summarize(dc.ConfusionMatrix.from_counts(counts, labels=list("abc")), title="t")
-    table = to_latex(payload)
-    assert "(123456789012345)" in table
-    assert r"c & -- (0) & -- (0) & -- (0) \\" in table
-    assert table.count(" --: never seen.") == 1
-    markdown = to_markdown(payload)
-    assert "| **a** | 123456789012345 | 1 | 0 |" in markdown
+    study = dc.Study(dc.ConfusionMatrix.from_counts(counts, labels=list("abc")))
+    table = to_latex(study, "t")
+    assert "(123,456,789,012,345)" in table
+    assert r"c & – (0) & – (0) & – (0) \\" in table
+    assert table.count(" –: never seen.") == 1
+    markdown = to_markdown(study, "t")
+    assert "| **a** | 123,456,789,012,345 | 1 | 0 |" in markdown
     assert "| **c** | 0 | 0 | 0 |" in markdown
-    seen = to_latex(summarize(dc.ConfusionMatrix.from_counts([[1.5, 1], [2, 8]]), title="t"))
-    assert "--" not in seen
+    seen = to_latex(dc.Study(dc.ConfusionMatrix.from_counts([[1.5, 1], [2, 8]])), "t")
+    assert "–" not in seen
     assert "(1.5)" in seen
 
 
@@ -235,7 +238,7 @@ def test_findings_about_thousands_of_classes_look_names_up_once(
     asked = len(looked_up)
     payload = summarize({str(name): cm for name in range(n_matrices)}, title="many")
     # A lookup costs as much as there are classes: one a finding beside those of the diagnosis.
-    assert len(looked_up) <= 2 * asked + len(diagnosis.findings)
+    assert len(looked_up) <= (1 + n_matrices) * (asked + 1) + len(diagnosis.findings)
     # Rows of the page, each once: hundreds of classes share the bucket's.
     n = len(payload.labels)
     for found, shown in zip(diagnosis.findings, payload.findings, strict=True):
@@ -257,10 +260,11 @@ def test_the_bundle_holds_every_module_once_and_imports_nothing() -> None:
 
 def test_large_weights_and_single_classes_have_a_page() -> None:
     for counts in ([[7]], [[3, 0], [0, 0]], [[0, 4], [4, 0]], [[2**40, 1], [1, 2**40]]):
-        page = summarize(dc.ConfusionMatrix.from_counts(counts), title="t")
+        study = dc.Study(dc.ConfusionMatrix.from_counts(counts))
+        page = summary.summarize(study, "t")
         assert page.models[0].total == np.sum(counts)
         assert isinstance(page.models[0].counts, EncodedArray)
-        assert to_html(page)
+        assert to_html(study, "t")
 
 
 @pytest.mark.parametrize("n_classes", [5, 40])
@@ -284,5 +288,5 @@ def test_the_differences_of_the_same_samples_are_tested_by_their_pairs(n_classes
 
 
 def test_pairs_belong_to_two_matrices() -> None:
-    with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, and there is one"):
+    with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, got 1"):
         summarize(matrix(3, 100), title="t", paired=([0], [0], [0]))

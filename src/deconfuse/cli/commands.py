@@ -156,24 +156,17 @@ def report(
     subject = first if two is None else dict(zip(names, (two.first, two.second), strict=True))
     name = title or " and ".join(names)
     with console.working("Writing the page"):
-        page = dc.report(
+        study = dc.Study(
             subject,
-            output,
-            title=name,
             samples=rows if samples or embeddings is not None else None,
             embeddings=points,
             paired=None if two is None else two.paired,
         )
-    with console.working("Summing up"):
-        found = (
-            dc.diagnose(first)
-            if two is None
-            else dc.compare(two.first, two.second, paired=two.paired)
-        )
+        page = dc.report(study, output, title=name)
     if json:
-        console.print_json({"path": str(page), "title": name, **found.to_dict()})
+        console.print_json({"path": str(page), "title": name, **study.to_dict()})
     else:
-        show_findings(console.out(), found)
+        show_findings(console.out(), study)
     leave_page(page, open_page=open_page)
 
 

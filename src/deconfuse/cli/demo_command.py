@@ -17,6 +17,7 @@ from deconfuse.cli.options import JsonOption, OpenOption, PageOption
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.demo import Demo
+    from deconfuse.reporting.study import Study
     from deconfuse.statistics.diagnosis import Diagnosis
     from deconfuse.statistics.similarity import LookAlike
 
@@ -58,34 +59,30 @@ def demo(
         picture_format(picture)
     with console.working("Training on digits"):
         data = make_demo()
-    with console.working("Diagnosing"):
-        found = dc.diagnose(data.cm)
     with console.working("Writing the page"):
-        page = dc.report(
+        study = dc.Study(
             data.cm,
-            output,
             embeddings=data.images.reshape(len(data.images), -1),
             samples=dc.Samples(data.y_true, data.y_pred, images=255 - data.images * (255 / 16)),
-            title="Handwritten digits, learned from a skewed sample",
         )
+        page = dc.report(study, output, title="Handwritten digits, learned from a skewed sample")
     if json:
-        console.print_json({"path": str(page), **found.to_dict()})
+        console.print_json({"path": str(page), **study.to_dict()})
     else:
-        _tell(data, found)
+        _tell(data, study)
     if picture is not None:
         _draw(data.cm, picture)
     leave_page(page, open_page=open_page)
 
 
-def _tell(data: Demo, found: Diagnosis) -> None:
+def _tell(data: Demo, study: Study) -> None:
     from rich.text import Text
 
     from deconfuse.cli.findings import show_findings
     from deconfuse.reporting.display import print_matrix
 
-    out = console.out()
-    bi = data.cm.normalize("bi")
-    trained = data.trained
+    out, found, trained = console.out(), study.diagnosis(), data.trained
+    bi = found.attribution.normalized
     out.print(
         f"A classifier learned from {trained.max()} images of a {trained.argmax()}, down to"
         f" {trained.min()} of a {trained.argmin()}, then read {data.cm.total:,} others.\n"
@@ -112,7 +109,7 @@ def _tell(data: Demo, found: Diagnosis) -> None:
             f" {significant(pair.similarity)}, though by counts this pair has rank {pair.raw_rank}."
         )
     out.print()
-    show_findings(out, found)
+    show_findings(out, study)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
         Text.assemble(

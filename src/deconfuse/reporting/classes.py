@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.reporting.models import MAX_SHOWN, Shown
 from deconfuse.reporting.payload import DirectoryPayload, encode
 from deconfuse.statistics.similarity import half_width, pair_table
 
@@ -16,15 +16,37 @@ if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.normalization import Normalized
 
-__all__ = ["choose_classes", "closeness_of", "directory_payload"]
+__all__ = ["MAX_SHOWN", "Shown", "choose_classes", "closeness_of", "directory_payload"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
+#: Up to this many classes a page shows all of them.
+MAX_SHOWN = 1_000
 # Beyond, a matrix that can still be read and searched.
 _KEPT = 400
 _LEVEL = 0.95
 _DIRECTORY_CLASSES = 200_000
 _CALLED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The classes of a page: ``kept`` in their order, all others pooled when ``bucket``."""
+
+    kept: IntArray
+    bucket: bool
+
+    @property
+    def n(self) -> int:
+        """Rows of the page's matrix."""
+        return int(self.kept.size) + int(self.bucket)
+
+    def place(self, n_classes: int) -> IntArray:
+        """Return the page's row of every class."""
+        place = np.full(n_classes, self.kept.size, dtype=np.int64)
+        place[self.kept] = np.arange(self.kept.size)
+        return place
 
 
 def choose_classes(bi: Normalized) -> Shown:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.study import Study
 
 __all__ = ["matrix_html", "matrix_text", "mimebundle", "print_matrix"]
 
@@ -95,26 +96,41 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    subject : ConfusionMatrix, Normalized or Diagnosis
+    subject : ConfusionMatrix, Normalized, Diagnosis or Study
     html : str
         Its static form.
     """
     static = {"text/plain": repr(subject), "text/html": html}
-    cm = getattr(subject, "source", subject)
-    if cm.total == 0 or not _in_kernel() or importlib.util.find_spec("anywidget") is None:
+    if not _in_kernel() or importlib.util.find_spec("anywidget") is None:
         return static
     from deconfuse.reporting.summary import summarize
     from deconfuse.reporting.widget import explorer
 
+    study = _study(subject)
+    if study is None:
+        return static
     method = getattr(subject, "method", "bi")
-    # What was computed with an epsilon of its own is shown with it.
-    epsilon = getattr(subject, "epsilon", None) if method == "bi" else None
-    payload = summarize(cm, title="confusion matrix", epsilon=epsilon)
-    widget = explorer(payload, start=f"method={method}")
+    widget = explorer(summarize(study, "confusion matrix"), start=f"method={method}")
     live = widget._repr_mimebundle_()
     data = live[0] if isinstance(live, tuple) else live
     # The static form stays in the bundle: saved notebooks are read where no widget runs.
     return {**data, **static}
+
+
+def _study(subject: Any) -> Study | None:
+    """Return the study of what a notebook shows, None where there is no sample."""
+    from deconfuse.reporting.study import Study
+    from deconfuse.statistics.diagnosis import Diagnosis
+
+    if isinstance(subject, Study):
+        return subject
+    if isinstance(subject, Diagnosis):
+        return Study.of(subject)
+    if isinstance(subject, Normalized):
+        # What was computed with an epsilon of its own is shown with it.
+        epsilon = subject.epsilon if subject.method == "bi" else None
+        return Study(subject.source, epsilon=epsilon) if subject.source.total else None
+    return Study(subject) if subject.total else None
 
 
 def _in_kernel() -> bool:

@@ -15,7 +15,7 @@ from deconfuse.reporting.payload import EncodedArray, GeometryPayload, PointsPay
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reporting.models import Shown
+    from deconfuse.reporting.classes import Shown
     from deconfuse.reporting.samples import Samples
 
 __all__ = ["geometry_payload"]

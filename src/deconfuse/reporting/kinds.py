@@ -22,9 +22,9 @@ class Kind:
 KINDS = (
     Kind("change", "What changed", "green"),
     Kind("look_alike", "These classes look alike", "red"),
+    Kind("not_alike", "Often confused, but less alike", "cyan"),
     Kind("over_predicted", "Over-predicted", "yellow"),
     Kind("under_predicted", "Under-predicted", "yellow"),
-    Kind("not_alike", "Often confused, but less alike", "cyan"),
     Kind("careful", "Take care", "magenta"),
 )
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.errors import UndefinedCellsWarning
-from deconfuse.normalization import Normalized, normalize
+from deconfuse.normalization import Normalized
+from deconfuse.reporting.classes import MAX_SHOWN, Shown
+from deconfuse.reporting.headline import headline_of
 from deconfuse.reporting.payload import (
     AttributionPayload,
     BucketValuesPayload,
@@ -22,21 +21,17 @@ from deconfuse.reporting.payload import (
     ScalingPayload,
     encode,
 )
-from deconfuse.statistics.attribution import attribute
-from deconfuse.statistics.bias import class_biases
-from deconfuse.statistics.reliability import assess
+from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.study import MethodName, Study
+    from deconfuse.statistics.diagnosis import Diagnosis
 
-__all__ = ["MAX_SHOWN", "METHODS", "Shown", "model_payload", "normalize_all"]
+__all__ = ["model_payload"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-MethodName = Literal["row", "col", "all", "bi"]
-METHODS: tuple[MethodName, ...] = ("row", "col", "all", "bi")
-#: Up to this many classes a page shows all of them.
-MAX_SHOWN = 1_000
 
 # A page of a thousand classes and fifty thousand samples stays under five megabytes with this many
 # cells that carry their intervals; the largest counts go first.
@@ -47,52 +42,15 @@ _ALL_INTERVALS = 100
 _INTERVAL_CLASSES = MAX_SHOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The classes of a page: ``kept`` in their order, all others pooled when ``bucket``."""
-
-    kept: IntArray
-    bucket: bool
-
-    @property
-    def n(self) -> int:
-        """Rows of the page's matrix."""
-        return int(self.kept.size) + int(self.bucket)
-
-    def place(self, n_classes: int) -> IntArray:
-        """Return the page's row of every class."""
-        place = np.full(n_classes, self.kept.size, dtype=np.int64)
-        place[self.kept] = np.arange(self.kept.size)
-        return place
-
-
-def normalize_all(
-    cm: ConfusionMatrix, *, epsilon: float | None = None
-) -> dict[MethodName, Normalized]:
-    """Return the four normalizations; undefined cells are drawn as such, so nobody is warned.
-
-    ``epsilon`` is that of bi-normalization; the others need none.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedCellsWarning)
-        return {
-            method: normalize(cm, method, epsilon=epsilon if method == "bi" else None, throw=False)
-            for method in METHODS
-            if method != "all" or cm.total > 0
-        }
-
-
-def model_payload(
-    cm: ConfusionMatrix,
-    name: str,
-    shown: Shown,
-    *,
-    normalized: dict[MethodName, Normalized],
-    level: float,
-) -> ModelPayload:
+def model_payload(study: Study, name: str) -> ModelPayload:
     """Return the payload of one matrix, restricted to the classes shown."""
+    cm, shown, normalized = study.matrices[name], study.shown, study.normalized[name]
     cells, counts = _pooled_counts(cm, shown)
     whole = np.issubdtype(cm.counts.dtype, np.integer) and counts.max(initial=0) < 2**32
+    found = study.diagnosis(name)
+    scores = {
+        score: float(getattr(cm, score)) for score in ("accuracy", "balanced_accuracy", "macro_f1")
+    }
     return ModelPayload(
         name=name,
         total=_number(cm.total),
@@ -100,14 +58,16 @@ def model_payload(
         cells=encode(cells, "u4"),
         counts=encode(counts, "u4" if whole else "f8"),
         scalings={method: _scaling(n, shown) for method, n in normalized.items()},
-        intervals=_intervals(normalized, shown, cells, counts, level),
-        attribution=_attribution(normalized["bi"], shown),
-        classes=_classes(normalized["bi"], shown, level),
+        intervals=_intervals(normalized, shown, cells, counts, study.level),
+        attribution=_attribution(found, shown),
+        classes=_classes(found, shown),
         bucket_values=(
             {method: _bucket_values(n, shown) for method, n in normalized.items()}
             if shown.bucket
             else None
         ),
+        headline=headline_of(found),
+        scores={name: plain_value(value) for name, value in scores.items()},
     )
 
 
@@ -198,32 +158,40 @@ def _intervals(
     return table
 
 
-def _attribution(n: Normalized, shown: Shown) -> AttributionPayload | None:
+def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload | None:
     """Return the parts of ``count + epsilon`` that labels and predictions explain."""
-    if n.scaling is None or not n.scaling.converged:
+    parts = found.attribution
+    if parts.normalized.scaling is None or not parts.normalized.scaling.converged:
         return None
-    parts = attribute(n)
-    # The bucket pools classes with parts of their own, so it has none.
-    pad = np.full(int(shown.bucket), np.nan)
+    at = found.source.index_of(parts.normalized.labels)
     return AttributionPayload(
         base=float(np.exp(parts.uniform)),
-        label=encode(np.concatenate([np.exp(parts.label[shown.kept]), pad]), "f8"),
-        prediction=encode(np.concatenate([np.exp(parts.prediction[shown.kept]), pad]), "f8"),
+        label=encode(_of_shown(np.exp(parts.label), at, found, shown), "f8"),
+        prediction=encode(_of_shown(np.exp(parts.prediction), at, found, shown), "f8"),
     )
 
 
-def _classes(bi: Normalized, shown: Shown, level: float) -> ClassesPayload:
-    """Return bias and reliability of the shown classes; of the bucket nothing is said."""
-    biases = class_biases(bi.source, level)
-    graded = assess(bi).classes
-    pad = [np.nan] * int(shown.bucket)
-    blank = ("",) * int(shown.bucket)
-    kept = [int(k) for k in shown.kept]
+def _of_shown(
+    values: FloatArray, at: NDArray[np.intp], found: Diagnosis, shown: Shown
+) -> FloatArray:
+    """Return values of the classes at some positions for those shown: NaN for all others."""
+    every = np.full(found.source.n_classes, np.nan)
+    every[at] = values
+    # The bucket pools classes with values of their own, so it has none.
+    return np.append(every[shown.kept], np.full(int(shown.bucket), np.nan))
+
+
+def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
+    """Return bias and reliability of the shown classes; of the bucket nothing is known."""
+    graded = {item.label: item for item in found.reliability}
+    pad, blank = [np.nan] * int(shown.bucket), ("",) * int(shown.bucket)
+    biases = [found.biases[k] for k in shown.kept]
+    known = [graded.get(bias.label) for bias in biases]
     return ClassesPayload(
-        bias=encode([*(biases[k].ratio for k in kept), *pad], "f4"),
-        bias_low=encode([*(biases[k].low for k in kept), *pad], "f4"),
-        bias_high=encode([*(biases[k].high for k in kept), *pad], "f4"),
-        verdicts=(*(biases[k].verdict for k in kept), *blank),
-        grades=(*(graded[k].grade for k in kept), *blank),
-        reasons=(*(", ".join(graded[k].reasons) for k in kept), *blank),
+        bias=encode([*(bias.ratio for bias in biases), *pad], "f4"),
+        bias_low=encode([*(bias.low for bias in biases), *pad], "f4"),
+        bias_high=encode([*(bias.high for bias in biases), *pad], "f4"),
+        verdicts=(*(bias.verdict for bias in biases), *blank),
+        grades=(*("poor" if item is None else item.grade for item in known), *blank),
+        reasons=(*("" if item is None else ", ".join(item.reasons) for item in known), *blank),
     )

@@ -25,7 +25,9 @@ __all__ = [
     "EncodedArray",
     "FindingPayload",
     "GeometryPayload",
+    "GroupPayload",
     "IntervalPayload",
+    "KindPayload",
     "LimitsPayload",
     "ModelPayload",
     "PointsPayload",
@@ -115,7 +117,10 @@ class ClassesPayload:
 
 @dataclass(frozen=True, slots=True)
 class ModelPayload:
-    """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals."""
+    """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals.
+
+    ``scores`` are accuracy, balanced accuracy and macro F1.
+    """
 
     name: str
     total: float
@@ -127,17 +132,39 @@ class ModelPayload:
     attribution: AttributionPayload | None
     classes: ClassesPayload
     bucket_values: dict[str, BucketValuesPayload] | None
+    headline: str
+    scores: dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class FindingPayload:
-    """One sentence about the classifier, what to do, and the cells or classes it speaks of."""
+    """One sentence about the classifier, what to do, and the cells or classes it speaks of.
+
+    ``ranks`` are those of a pair of classes: by similarity, and by counts.
+    """
 
     kind: str
     severity: float
     sentence: str
     advice: str
     cells: tuple[tuple[int, int], ...]
+    classes: tuple[int, ...]
+    ranks: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KindPayload:
+    """One kind of finding and the title above such findings; kinds come in their order."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPayload:
+    """Classes that belong together, as rows of the page."""
+
+    name: str
     classes: tuple[int, ...]
 
 
@@ -220,7 +247,10 @@ class ComparisonPayload:
 
 @dataclass(frozen=True, slots=True)
 class ReportPayload:
-    """Everything a report shows, in any format."""
+    """Everything a report shows, in any format.
+
+    ``samples`` are those of the first matrix, ``other_samples`` of others by their names.
+    """
 
     schema_version: int
     generator: str
@@ -237,6 +267,9 @@ class ReportPayload:
     samples: SamplesPayload | None
     geometry: GeometryPayload | None
     comparison: ComparisonPayload | None
+    kinds: tuple[KindPayload, ...]
+    groups: tuple[GroupPayload, ...]
+    other_samples: dict[str, SamplesPayload]
 
 
 def to_json(payload: ReportPayload) -> str:

@@ -1,18 +1,19 @@
-"""The one function behind ``dc.report``: matrices in, a complete file out."""
+"""`report`: writes a study to a file, all of it or nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deconfuse._checks import Label
 from deconfuse._files import write_text
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reporting import render
 from deconfuse.reporting.samples import Samples
-from deconfuse.reporting.summary import summarize
+from deconfuse.reporting.study import Study
 
 __all__ = ["FORMATS", "report"]
 
@@ -28,32 +29,35 @@ FORMATS = tuple(_WRITERS)
 
 
 def report(
-    cm: ConfusionMatrix | Mapping[str, ConfusionMatrix],
+    cm: Study | ConfusionMatrix | Mapping[str, ConfusionMatrix] | Any,
     path: str | os.PathLike[str],
     *,
     embeddings: Any = None,
-    samples: Samples | None = None,
+    samples: Samples | Mapping[str, Samples] | None = None,
     title: str | None = None,
+    groups: Mapping[str, Sequence[Label]] | None = None,
     paired: tuple[Any, Any, Any] | None = None,
 ) -> Path:
-    """Write a report on a confusion matrix, or on two of them to compare.
+    """Write a report on one confusion matrix, or on several.
 
     Parameters
     ----------
-    cm : ConfusionMatrix or mapping of names to ConfusionMatrix
-        One matrix; or two with their names, such as ``{"before": cm_a, "after": cm_b}``, whose
-        difference is then shown with what is significant.
+    cm : Study, ConfusionMatrix, array-like, or mapping of names to matrices
+        One matrix, or several by name: models, epochs or slices. Of two, such as
+        ``{"before": cm_a, "after": cm_b}``, the difference is shown with what is significant.
     path : path-like
         Where to write. The ending decides: ``.html`` is one self-contained interactive page,
         ``.md`` the findings and counts, ``.json`` the numbers behind the page, ``.tex`` a table.
     embeddings : array-like of shape (n_samples, n_features), optional
         The representation of each sample; adds the geometric matrices and a scatter. Needs
         ``samples``.
-    samples : Samples, optional
+    samples : Samples or mapping of names to Samples, optional
         The predictions, so that each cell lists its samples, by id and with pictures if given. With
-        two matrices these are samples of the first.
+        several matrices they are named as these are; without names they belong to the first.
     title : str, optional
         What the report is about; the file's name by default.
+    groups : mapping of names to sequences of classes, optional
+        Classes that belong together; a class in no group stands alone.
     paired : tuple (y_true, first_predictions, second_predictions), optional
         The predictions behind two matrices, when two models predicted the same samples: what is
         significant is then told by the pairs. See `deconfuse.compare`.
@@ -66,8 +70,8 @@ def report(
     Raises
     ------
     InputError
-        If ``path`` is none or its ending unknown, the folder does not exist, there are more than
-        two matrices, or ``samples``, ``embeddings`` or ``paired`` do not belong to them.
+        If ``path`` is not the name of a file or its ending is unknown, the folder does not exist,
+        or ``samples``, ``embeddings``, ``groups`` or ``paired`` do not belong to the matrices.
 
     Notes
     -----
@@ -101,12 +105,13 @@ def report(
             f"`path` must lie in a folder that exists, but {str(target.parent)!r} is none.",
             hint="make the folder first.",
         )
-    payload = summarize(
-        cm,
-        title=target.stem if title is None else title,
-        embeddings=embeddings,
-        samples=samples,
-        paired=paired,
-    )
-    write_text(target, writer(payload))
+    parts = {"embeddings": embeddings, "samples": samples, "groups": groups, "paired": paired}
+    given = {name: part for name, part in parts.items() if part is not None}
+    if isinstance(cm, Study) and given:
+        raise InputError(
+            f"A `Study` has its own parts, got {', '.join(f'`{name}`' for name in given)} too.",
+            hint="give them to `Study`.",
+        )
+    study = cm if isinstance(cm, Study) else Study(cm, **given)
+    write_text(target, writer(study, target.stem if title is None else title))
     return target

@@ -20,7 +20,7 @@ from deconfuse.reporting.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reporting.models import Shown
+    from deconfuse.reporting.classes import Shown
 
 __all__ = ["Samples", "samples_payload"]
 

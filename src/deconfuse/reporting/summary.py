@@ -1,149 +1,142 @@
-"""Matrices, diagnosis, samples and embeddings -> the payload. All arithmetic of a report is here.
-
-`summarize` decides what a page carries; the parts are made by the modules beside this one.
-"""
+"""A study -> the payload of its page; the parts are made by the modules beside this one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deconfuse._version import __version__
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
-from deconfuse.normalization import Normalized
-from deconfuse.reporting.classes import choose_classes, closeness_of, directory_payload
-from deconfuse.reporting.findings import Findings, comparison_part, findings_of
+from deconfuse.reporting.changes import counted_cells
+from deconfuse.reporting.classes import closeness_of, directory_payload
 from deconfuse.reporting.geometry import geometry_payload
-from deconfuse.reporting.models import Shown, model_payload, normalize_all
+from deconfuse.reporting.kinds import KINDS
+from deconfuse.reporting.models import model_payload
 from deconfuse.reporting.payload import (
     SCHEMA_VERSION,
     BucketPayload,
+    ComparisonPayload,
+    EncodedArray,
+    FindingPayload,
+    GroupPayload,
+    KindPayload,
     LimitsPayload,
     ReportPayload,
+    SamplesPayload,
     encode,
 )
-from deconfuse.reporting.samples import Samples, samples_payload
+from deconfuse.reporting.samples import samples_payload
 from deconfuse.statistics.reliability import FEW_SAMPLES
+
+if TYPE_CHECKING:
+    from deconfuse.reporting.study import Study
+    from deconfuse.statistics.findings import Finding
 
 __all__ = ["summarize"]
 
-_LEVEL = 0.95
 
-
-def summarize(
-    cm: ConfusionMatrix | Mapping[str, ConfusionMatrix],
-    *,
-    title: str,
-    embeddings: Any = None,
-    samples: Samples | None = None,
-    paired: tuple[Any, Any, Any] | None = None,
-    epsilon: float | None = None,
-) -> ReportPayload:
-    """Return everything a report shows, in any format.
-
-    Parameters and errors are those of `deconfuse.report`; ``epsilon`` is that of
-    bi-normalization.
-    """
-    matrices = _matrices(cm)
-    _check_parts(samples, embeddings)
-    if paired is not None and len(matrices) < 2:
-        raise InputError("`paired` belongs to two matrices, and there is one.")
-    names = list(matrices)
-    first = matrices[names[0]]
-    normalized = {name: normalize_all(matrix, epsilon=epsilon) for name, matrix in matrices.items()}
-    bi = normalized[names[0]]["bi"]
-    shown = choose_classes(bi)
-    found = _findings(matrices, normalized, shown, paired)
+def summarize(study: Study, title: str) -> ReportPayload:
+    """Return everything that the page of a study shows."""
+    first, shown = study.first, study.shown
     labels = tuple(str(first.labels[k]) for k in shown.kept)
     hidden = first.n_classes - shown.kept.size
+    samples = {name: _samples(study, name) for name in study.samples}
     return ReportPayload(
         schema_version=SCHEMA_VERSION,
         generator=f"deconfuse {__version__}",
         title=title,
-        headline=found.headline,
+        headline=study.headline,
         labels=(*labels, f"other ({hidden:,} classes)") if shown.bucket else labels,
-        limits=LimitsPayload(FEW_SAMPLES, _LEVEL, float(norm.ppf(0.5 + _LEVEL / 2))),
-        models=tuple(
-            model_payload(matrix, name, shown, normalized=normalized[name], level=_LEVEL)
-            for name, matrix in matrices.items()
-        ),
-        findings=found.findings,
-        similarity_order=None if found.order is None else encode(found.order, "u4"),
-        linkage=None if found.linkage is None else encode(found.linkage, "f8"),
+        limits=LimitsPayload(FEW_SAMPLES, study.level, float(norm.ppf(0.5 + study.level / 2))),
+        models=tuple(model_payload(study, name) for name in study.names),
+        findings=_findings(study),
+        similarity_order=_order(study),
+        linkage=None if study.tree is None else encode(study.tree.linkage, "f8"),
         bucket=BucketPayload(hidden) if shown.bucket else None,
         directory=directory_payload(first, shown),
-        samples=(
-            None
-            if samples is None
-            else samples_payload(samples, first, shown, closeness_of(bi, shown))
-        ),
+        samples=samples.pop(study.names[0], None),
         geometry=(
             None
-            if embeddings is None or samples is None
-            else geometry_payload(embeddings, samples, first, shown)
+            if study.embeddings is None
+            else geometry_payload(study.embeddings, study.samples[study.names[0]], first, shown)
         ),
-        comparison=found.comparison,
+        comparison=_comparison(study),
+        kinds=tuple(KindPayload(kind.name, kind.title) for kind in KINDS),
+        groups=_groups(study),
+        other_samples=samples,
     )
 
 
-def _matrices(
-    cm: ConfusionMatrix | Mapping[str, ConfusionMatrix],
-) -> dict[str, ConfusionMatrix]:
-    """Return one or two matrices by name, the second with the classes in the order of the first."""
-    if isinstance(cm, ConfusionMatrix):
-        cm = {"model": cm}
-    if not isinstance(cm, Mapping) or not all(isinstance(m, ConfusionMatrix) for m in cm.values()):
-        kind = type(cm).__name__
-        raise InputError(
-            f"`cm` must be a ConfusionMatrix, or a mapping of names to two of them, got {kind}.",
-            hint="make one with ConfusionMatrix.from_predictions or from_counts.",
-        )
-    if not 1 <= len(cm) <= 2:
-        raise InputError(f"`cm` must hold one or two matrices, got {len(cm)}.")
-    matrices = {str(name): matrix for name, matrix in cm.items()}
-    for name, matrix in matrices.items():
-        if matrix.total == 0:
-            raise InputError(
-                f"A report needs samples, but all counts of {name!r} are zero.",
-                hint="count some predictions first.",
-            )
-    first, *rest = matrices
-    for name in rest:
-        if set(matrices[name].labels) != set(matrices[first].labels):
-            only = set(matrices[name].labels) ^ set(matrices[first].labels)
-            shown = ", ".join(sorted(map(repr, only))[:5])
-            raise InputError(
-                f"The two matrices must have the same classes, but only one has {shown}.",
-                hint="count both with the same `labels`.",
-            )
-        matrices[name] = matrices[name].reorder(matrices[first].labels)
-    return matrices
+def _samples(study: Study, name: str) -> SamplesPayload:
+    closeness = closeness_of(study.normalized[name]["bi"], study.shown)
+    return samples_payload(study.samples[name], study.matrices[name], study.shown, closeness)
 
 
-def _check_parts(samples: Samples | None, embeddings: Any) -> None:
-    if samples is not None and not isinstance(samples, Samples):
-        raise InputError(
-            f"`samples` must be a Samples, got {type(samples).__name__}.",
-            hint="dc.Samples(y_true, y_pred) says which sample is in which cell.",
-        )
-    if embeddings is not None and samples is None:
-        raise InputError(
-            "`embeddings` need `samples`, which say the classes of each row, but there are none.",
-            hint="add samples=dc.Samples(y_true, y_pred).",
-        )
+def _order(study: Study) -> EncodedArray | None:
+    """Return the shown classes in the order of the tree; the bucket, if any, goes last."""
+    if study.tree is None:
+        return None
+    bucket = [study.shown.kept.size] if study.shown.bucket else []
+    return encode([*study.tree.order, *bucket], "u4")
 
 
-def _findings(
-    matrices: dict[str, ConfusionMatrix],
-    normalized: dict[str, dict[Any, Normalized]],
-    shown: Shown,
-    paired: tuple[Any, Any, Any] | None,
-) -> Findings:
-    *_, last = matrices
-    found = findings_of(matrices[last], normalized[last]["bi"], shown)
-    if len(matrices) == 1:
-        return found
-    return comparison_part(matrices, found, shown, paired)
+def _comparison(study: Study) -> ComparisonPayload | None:
+    found = study.comparison
+    if found is None:
+        return None
+    cells = np.flatnonzero(counted_cells(found))
+    low, high = found.overlap_interval
+    return ComparisonPayload(
+        cells=encode(cells, "u4"),
+        p_values=encode(found.p_values.ravel()[cells], "f4"),
+        level=1 - found.level,
+        overlap=found.overlap,
+        overlap_interval=(float(low), float(high)),
+    )
+
+
+def _groups(study: Study) -> tuple[GroupPayload, ...]:
+    place = study.shown.place(study.first.n_classes)
+    return tuple(
+        GroupPayload(name, tuple(dict.fromkeys(place[study.first.index_of(members)].tolist())))
+        for name, members in (study.groups or {}).items()
+        if members
+    )
+
+
+def _findings(study: Study) -> tuple[FindingPayload, ...]:
+    place = study.shown.place(study.first.n_classes)
+    ranks = {
+        (pair.first, pair.second): (pair.rank, pair.raw_rank)
+        for pair in study.diagnosis().look_alikes
+    }
+    return tuple(
+        _finding(found, study.first, place, ranks.get(found.classes))  # type: ignore[arg-type]
+        for found in study.findings
+    )
+
+
+def _finding(
+    found: Finding, cm: ConfusionMatrix, place: NDArray[np.int64], ranks: tuple[int, int] | None
+) -> FindingPayload:
+    """Return a finding with its classes as rows of the page.
+
+    Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
+    """
+    cells = [label for cell in found.cells for label in cell]
+    # One lookup for all: it costs as much as there are classes in the matrix.
+    rows = place[cm.index_of([*found.classes, *cells])].tolist() if found.classes or cells else []
+    n_classes = len(found.classes)
+    pairs = zip(rows[n_classes::2], rows[n_classes + 1 :: 2], strict=True)
+    return FindingPayload(
+        kind=found.kind,
+        severity=float(found.severity),
+        sentence=found.sentence,
+        advice=found.advice,
+        cells=tuple(dict.fromkeys(pairs)),
+        classes=tuple(dict.fromkeys(rows[:n_classes])),
+        ranks=ranks,
+    )

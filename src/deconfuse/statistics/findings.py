@@ -18,7 +18,9 @@ from deconfuse.statistics.standing_out import surely_uneven
 
 __all__ = ["Finding", "FindingKind", "find"]
 
-FindingKind = Literal["look_alike", "not_alike", "over_predicted", "under_predicted", "careful"]
+FindingKind = Literal[
+    "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change"
+]
 
 _MOST = 5
 # Pairs whose confusions are held against chance, the surest first.
@@ -43,8 +45,9 @@ class Finding:
 
     Attributes
     ----------
-    kind : {"look_alike", "not_alike", "over_predicted", "under_predicted", "careful"}
-        What it is about; ``"careful"`` is what cannot be trusted.
+    kind : {"look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change"}
+        What it is about; ``"careful"`` is what cannot be trusted, ``"change"`` a difference of two
+        matrices.
     severity : float
         From 0 to 1; comparable within a kind.
     sentence : str
