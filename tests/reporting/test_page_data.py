@@ -398,7 +398,7 @@ def test_two_models_show_their_difference(open_report: Open) -> None:
     reader.page.click("button.finding >> nth=0")
     assert "Two models" in reader.text(".inspector")
     values = reader.ask("return [...root.host.explorer.pane('bi', 'difference').values];")
-    np.testing.assert_allclose(np.reshape(values, (10, 10)), -found.difference, atol=1e-9)
+    np.testing.assert_allclose(np.reshape(values, (10, 10)), found.difference, atol=1e-9)
     faded = reader.ask("return [...root.host.explorer.pane('bi', 'difference').faded];")
     counted = (first.counts > 0) | (second.counts > 0)
     np.testing.assert_array_equal(

@@ -92,7 +92,7 @@ def _comparison(study: Study) -> ComparisonPayload | None:
     return ComparisonPayload(
         cells=encode(cells, "u4"),
         p_values=encode(found.p_values.ravel()[cells], "f4"),
-        level=1 - found.level,
+        level=round(1 - found.level, 12),
         overlap=found.overlap,
         overlap_interval=(float(low), float(high)),
     )
