@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import deconfuse as dc
 from deconfuse.geometry.gcm import WEIGHTINGS
+from deconfuse.geometry.grid import grid_shifts
 from tests.geometry.data import Samples, literal_gcm, make_samples, samples, weights_of
 
 
@@ -154,20 +155,63 @@ def test_exchanging_labels_and_predictions_transposes(data: Samples) -> None:
     np.testing.assert_allclose(straight.matrix, np.asarray(swapped.matrix).T, rtol=1e-10)
 
 
-def test_rotation_and_shift_of_the_embedding_change_nothing() -> None:
+def _turn(data: Samples, seed: int) -> Samples:
+    width = data.embeddings.shape[1]
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(width, width)))
+    return data._replace(embeddings=data.embeddings @ rotation + 7.0)
+
+
+def test_a_turned_embedding_has_the_same_components_up_to_sign() -> None:
     data = make_samples(11, n_samples=500)
-    rotation, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(12, 12)))
-    plain = dc.geometric_confusion(*data, n_components=3)
-    turned = dc.geometric_confusion(
-        data.embeddings @ rotation + 7.0, data.y_true, data.y_pred, n_components=3
-    )
-    # A flip of an axis moves the grid's lower corner; with equal signs the cells are the same.
+    turned = _turn(data, 0)
+    plain, after = (dc.geometric_confusion(*item, n_components=3) for item in (data, turned))
     assert plain.projection is not None
-    assert turned.projection is not None
+    assert after.projection is not None
     first = plain.projection.apply(data.embeddings)
-    second = turned.projection.apply(data.embeddings @ rotation + 7.0)
+    second = after.projection.apply(turned.embeddings)
     np.testing.assert_allclose(np.abs(first), np.abs(second), atol=1e-9)
-    assert plain.cell_volume == pytest.approx(turned.cell_volume, rel=1e-9)
+    assert plain.cell_volume == pytest.approx(after.cell_volume, rel=1e-9)
+    np.testing.assert_allclose(plain.label_volumes, after.label_volumes, rtol=1e-9)
+
+
+def test_averaging_over_shifts_makes_the_start_of_the_grid_matter_less() -> None:
+    moved = {1: 0.0, 32: 0.0}
+    for seed in range(6):
+        data = make_samples(seed, n_samples=800)
+        for n_shifts in moved:
+            one, other = (
+                dc.geometric_confusion(*item, n_components=4, n_shifts=n_shifts).matrix
+                for item in (data, _turn(data, seed))
+            )
+            moved[n_shifts] += dc.l1_distance(one, other)
+    assert 0.0 < moved[32] < 0.5 * moved[1]
+
+
+@given(data=samples, n_shifts=st.integers(1, 4))
+def test_shifts_average_the_formula_over_moved_grids(data: Samples, n_shifts: int) -> None:
+    gs = dc.geometric_confusions(*data, projection=None, n_shifts=n_shifts)
+    plain = dc.geometric_confusions(*data, projection=None)
+    shifts = grid_shifts(n_shifts, gs["row"].grid.n_dimensions)
+    for name, g in gs.items():
+        weights = g.cell_volume * weights_of(g, data.y_true, data.y_pred)
+        expected = np.zeros_like(g.matrix)
+        for shares in shifts:
+            grid = g.grid.shifted(shares) if shares.any() else g.grid
+            cells, n_cells = grid.cells(np.asarray(data.embeddings, dtype=float))
+            heights = np.zeros((2, len(g.labels), n_cells))
+            np.add.at(heights[0], (data.y_true, cells), weights)
+            np.add.at(heights[1], (data.y_pred, cells), weights)
+            expected += np.minimum(heights[0][:, None], heights[1][None]).sum(axis=2) / n_shifts
+        np.testing.assert_allclose(g.matrix, expected, rtol=1e-9, atol=1e-14 * g.cell_volume)
+        # What belongs to the weights alone is the same for every grid.
+        np.testing.assert_array_equal(g.label_volumes, plain[name].label_volumes)
+        assert g.n_cells == plain[name].n_cells
+
+
+@pytest.mark.parametrize("n_shifts", [0, 1.5, True, "16"])
+def test_shifts_are_a_positive_integer(n_shifts: object) -> None:
+    with pytest.raises(dc.InputError, match="`n_shifts` must be a positive integer"):
+        dc.geometric_confusion(*make_samples(1), n_shifts=n_shifts)  # type: ignore[arg-type]
 
 
 def test_any_normalized_can_weigh() -> None:

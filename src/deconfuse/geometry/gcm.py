@@ -8,7 +8,8 @@ here they are put together and named. Tables that do not fit in memory go anothe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,9 +17,14 @@ import numpy.typing as npt
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
-from deconfuse.geometry.grid import BIN_FACTOR, IntArray, Spread, fit_grid
+from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid, grid_shifts
 from deconfuse.geometry.histogram import CellCounts
-from deconfuse.geometry.inputs import check_bin_factor, check_components, check_embeddings
+from deconfuse.geometry.inputs import (
+    check_bin_factor,
+    check_components,
+    check_embeddings,
+    check_shifts,
+)
 from deconfuse.geometry.projection import FloatArray, Projection, fit_projection
 from deconfuse.geometry.result import Binning, GeometricConfusion, confusions_of
 from deconfuse.normalization import Method, MethodName, Normalized, normalize
@@ -50,6 +56,7 @@ def geometric_confusion(
     labels: Iterable[object] | None = None,
     projection: ProjectionChoice = "pca",
     bin_factor: float = BIN_FACTOR,
+    n_shifts: int = 1,
 ) -> GeometricConfusion:
     r"""Return the Geometric Confusion Matrix of embedded samples.
 
@@ -74,6 +81,9 @@ def geometric_confusion(
         How to get from embeddings to coordinates; None uses the embeddings as they are.
     bin_factor : float
         The factor of the bin width.
+    n_shifts : int
+        Average the matrix over so many grids, each moved by a share of a cell. 1 is the paper's
+        single grid; 16 or more make the result depend little on where the grid starts.
 
     Returns
     -------
@@ -99,6 +109,12 @@ def geometric_confusion(
     v, and :math:`\hat H_j(v)` those of the points predicted as j,
     :math:`GCM_{ij} = r \sum_v \min(H_i(v), \hat H_j(v))`, r being the volume of a cell.
 
+    Where the grid starts is arbitrary: the same embedding rotated, or a component with its sign
+    flipped, starts it elsewhere and gives another matrix. ``n_shifts`` averages over starting
+    points spread evenly over a cell (an averaged shifted histogram); a flipped sign is one of
+    these. Volumes do not depend on the grid. ``grid``, ``n_cells``, ``shared_cells`` and
+    ``shared_samples`` are those of the first grid, the paper's.
+
     Examples
     --------
     >>> import deconfuse as dc
@@ -109,7 +125,8 @@ def geometric_confusion(
     >>> g.n_cells, (g.matrix / g.cell_volume * 6).round(3).tolist()
     (2, [[2.0, 1.0], [1.0, 2.0]])
     """
-    binning, cm = _bin(
+    n_shifts = check_shifts(n_shifts)
+    coordinates, binning, cm = _bin(
         embeddings,
         (y_true, y_pred),
         _class_order(labels, weighting),
@@ -123,7 +140,8 @@ def geometric_confusion(
         normalized = weighting
     else:
         normalized = _weigh(cm, weighting, epsilon)
-    return confusions_of(binning, {normalized.method: normalized})[normalized.method]
+    results = _average(coordinates, binning, {normalized.method: normalized}, n_shifts)
+    return results[normalized.method]
 
 
 def geometric_confusions(
@@ -136,6 +154,7 @@ def geometric_confusions(
     labels: Iterable[object] | None = None,
     projection: ProjectionChoice = "pca",
     bin_factor: float = BIN_FACTOR,
+    n_shifts: int = 1,
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, from one pass.
 
@@ -156,6 +175,9 @@ def geometric_confusions(
         How to get from embeddings to coordinates; None uses the embeddings as they are.
     bin_factor : float
         The factor of the bin width.
+    n_shifts : int
+        Average the matrix over so many grids, each moved by a share of a cell. 1 is the paper's
+        single grid; 16 or more make the result depend little on where the grid starts.
 
     Returns
     -------
@@ -172,8 +194,11 @@ def geometric_confusions(
     >>> (gs["row"].label_volumes / gs["row"].cell_volume).round(6).tolist()
     [1.0, 1.0]
     """
-    binning, cm = _bin(embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor))
-    return confusions_of(binning, weigh_all(cm, epsilon))
+    n_shifts = check_shifts(n_shifts)
+    coordinates, binning, cm = _bin(
+        embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor)
+    )
+    return _average(coordinates, binning, weigh_all(cm, epsilon), n_shifts)
 
 
 def _class_order(labels: Iterable[object] | None, weighting: object) -> Iterable[object] | None:
@@ -214,11 +239,41 @@ def bin_coordinates(
     projection: Projection | None = None,
 ) -> Binning:
     """Lay the grid over coordinates and put each sample in its cell."""
-    true, pred = classes
     grid = fit_grid(Spread.of(coordinates), bin_factor)
+    return _fill(grid, coordinates, classes, n_classes, projection)
+
+
+def _fill(
+    grid: Grid,
+    coordinates: FloatArray,
+    classes: tuple[IntArray, IntArray],
+    n_classes: int,
+    projection: Projection | None,
+) -> Binning:
+    true, pred = classes
     cells, n_cells = grid.cells(coordinates)
     counts = CellCounts.of(cells, n_cells, true, pred, n_classes)
     return Binning(cells, true, pred, counts, grid, projection)
+
+
+def _average(
+    coordinates: FloatArray,
+    binning: Binning,
+    weightings: Mapping[str, Normalized],
+    n_shifts: int,
+) -> dict[str, GeometricConfusion]:
+    """Return the matrices of one grid, or their means over a grid and its shifts."""
+    results = confusions_of(binning, weightings)
+    if n_shifts == 1:
+        return results
+    sums = {name: g.matrix for name, g in results.items()}
+    classes, n_classes = (binning.true, binning.pred), binning.counts.n_classes
+    for shares in grid_shifts(n_shifts, binning.grid.n_dimensions)[1:]:
+        grid = binning.grid.shifted(shares)
+        moved = _fill(grid, coordinates, classes, n_classes, binning.projection)
+        for name, g in confusions_of(moved, weightings).items():
+            sums[name] = sums[name] + g.matrix
+    return {name: replace(g, matrix=sums[name] / n_shifts) for name, g in results.items()}
 
 
 def weigh_all(cm: ConfusionMatrix, epsilon: float | None) -> dict[str, Normalized]:
@@ -232,7 +287,7 @@ def _bin(
     labels: Iterable[object] | None,
     projection: ProjectionChoice,
     grid_options: tuple[int, float],
-) -> tuple[Binning, ConfusionMatrix]:
+) -> tuple[FloatArray, Binning, ConfusionMatrix]:
     """Check everything, count the classes, and put each sample in its cell."""
     n_components, bin_factor = check_components(grid_options[0]), check_bin_factor(grid_options[1])
     points, positions, cm = prepare(embeddings, classes, labels)
@@ -245,7 +300,7 @@ def _bin(
     binning = bin_coordinates(coordinates, positions, cm.n_classes, bin_factor, fitted)
     for note in binning.notes:
         warnings.warn(note, GeometryWarning, stacklevel=3)
-    return binning, cm
+    return coordinates, binning, cm
 
 
 def check_projection(projection: object) -> ProjectionChoice:

@@ -7,7 +7,7 @@ Only cells that hold points exist here, numbered from zero.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from deconfuse.errors import InputError
 from deconfuse.geometry.projection import FloatArray, read_only
 
-__all__ = ["BIN_FACTOR", "CODE_LIMIT", "Grid", "Spread", "compact_codes", "fit_grid"]
+__all__ = ["BIN_FACTOR", "CODE_LIMIT", "Grid", "Spread", "compact_codes", "fit_grid", "grid_shifts"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -76,6 +76,10 @@ class Grid:
         """Return the volume of one cell, the paper's r: the product of its sides."""
         return float(np.prod(self.widths))
 
+    def shifted(self, shares: FloatArray) -> Grid:
+        """Return this grid moved down by a share of a cell, from 0 to 1, along each dimension."""
+        return replace(self, origin=self.origin - shares * self.widths, bins=self.bins + 1)
+
     def positions(self, points: FloatArray) -> Iterator[IntArray]:
         """Yield, for each dimension of the grid, the bin of each point along it."""
         for index, dimension in enumerate(self.dimensions):
@@ -109,6 +113,25 @@ def compact_codes(codes: IntArray) -> tuple[IntArray, int]:
     """
     present, ranks = np.unique(codes, return_inverse=True)
     return ranks.astype(np.int64, copy=False), len(present)
+
+
+def grid_shifts(n_shifts: int, n_dimensions: int) -> FloatArray:
+    r"""Return shares of a cell by which to move a grid, spread evenly over the unit cube.
+
+    The first row is zero. Row k is :math:`k\,(g^{-1}, \dots, g^{-d})` modulo 1, where g solves
+    :math:`g^{d+1} = g + 1`: a sequence of low discrepancy, the same each time.
+
+    Examples
+    --------
+    >>> grid_shifts(3, 1).round(3).tolist()
+    [[0.0], [0.618], [0.236]]
+    """
+    base = 2.0
+    for _ in range(64):
+        base = (1.0 + base) ** (1.0 / (n_dimensions + 1))
+    steps = base ** -np.arange(1.0, n_dimensions + 1)
+    shifts: FloatArray = np.outer(np.arange(n_shifts), steps) % 1.0
+    return shifts
 
 
 def fit_grid(spread: Spread, bin_factor: float = BIN_FACTOR) -> Grid:

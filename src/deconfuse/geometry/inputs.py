@@ -10,7 +10,7 @@ import numpy.typing as npt
 from deconfuse.errors import InputError
 from deconfuse.geometry.projection import row_blocks
 
-__all__ = ["check_bin_factor", "check_components", "check_embeddings"]
+__all__ = ["check_bin_factor", "check_components", "check_embeddings", "check_shifts"]
 
 
 def check_embeddings(embeddings: object, n_samples: int | None = None) -> npt.NDArray[np.generic]:
@@ -54,11 +54,18 @@ def check_embeddings(embeddings: object, n_samples: int | None = None) -> npt.ND
 
 def check_components(n_components: object) -> int:
     """Return the number of components asked for, a positive integer."""
-    whole = isinstance(n_components, numbers.Integral) and not isinstance(n_components, bool)
-    if not whole or int(n_components) < 1:  # type: ignore[call-overload]
-        message = f"`n_components` must be a positive integer, got {n_components!r}."
-        raise InputError(message, hint="the paper uses 10.")
-    return int(n_components)  # type: ignore[call-overload]
+    return _positive_integer(n_components, "n_components", "the paper uses 10.")
+
+
+def check_shifts(n_shifts: object) -> int:
+    """Return the number of grids asked for, a positive integer."""
+    return _positive_integer(n_shifts, "n_shifts", "1 uses the paper's single grid.")
+
+
+def _positive_integer(value: object, name: str, hint: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
+        raise InputError(f"`{name}` must be a positive integer, got {value!r}.", hint=hint)
+    return int(value)
 
 
 def check_bin_factor(bin_factor: object) -> float:

@@ -50,7 +50,7 @@ class GeometricConfusion:
     ----------
     matrix : ndarray of shape (n_classes, n_classes), or csr_array where the classes are many
         The overlap of label cluster i (row) and prediction cluster j (column):
-        :math:`r \sum_v \min(H_i(v), \hat H_j(v))`.
+        :math:`r \sum_v \min(H_i(v), \hat H_j(v))`, or its mean over several grids.
     cell_volume : float
         The volume r of a grid cell.
     label_volumes, prediction_volumes : ndarray of shape (n_classes,)
