@@ -70,7 +70,11 @@ def reproduce(
         str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
     ] = None,
     sampling: Annotated[
-        str, typer.Option(help="relative, or budget: the other reading of the sampling rule.")
+        str,
+        typer.Option(
+            help="relative; budget: the other reading of the sampling rule; equal-size: balanced "
+            "controls with as many samples as relative keeps."
+        ),
     ] = "relative",
     results: Annotated[
         Path, typer.Option(help="Where records, tables, figures and the text are.")
@@ -156,8 +160,10 @@ def _plan(
             raise InputError(f"`--alpha` must be one of {known}, got {level:g}.")
     if seeds < 1:
         raise InputError(f"`--seeds` must be at least 1, got {seeds}.")
-    if sampling not in ("relative", "budget"):
-        raise InputError(f"`--sampling` must be relative or budget, got {sampling!r}.")
+    if sampling not in ("relative", "budget", "equal-size"):
+        raise InputError(
+            f"`--sampling` must be relative, budget or equal-size, got {sampling!r}."
+        )
     configs = plan_runs(names, alpha or ALPHAS, range(seeds), sampling)  # type: ignore[arg-type]
     return [config for config in configs if experiment != 2 or not config.is_balanced]
 

@@ -41,7 +41,8 @@ ALPHAS = (10.0, 3.0, 1.0, 0.3, 0.1)
 
 #: ``balanced``: every class as large as the smallest. ``relative``: a class keeps its share
 #: relative to the most likely class. ``budget``: the draw is dealt out over one common budget.
-Sampling = Literal["balanced", "relative", "budget"]
+#: ``equal-size``: a control, balanced sets with as many samples in all as ``relative`` keeps.
+Sampling = Literal["balanced", "relative", "budget", "equal-size"]
 
 _LONGEST_NAME = 100
 
@@ -80,7 +81,7 @@ class RunConfig:
         Everything random in the run follows from it.
     alpha : float or None
         Concentration of the Dirichlet distribution; None for the balanced model.
-    sampling : {"balanced", "relative", "budget"}
+    sampling : {"balanced", "relative", "budget", "equal-size"}
         How classes are cut; ``"balanced"`` exactly when ``alpha`` is None.
     model : str
         Name of what is trained; ``"cnn"`` is the paper's network for the dataset.

@@ -42,7 +42,7 @@ def dirichlet_sizes(
         Concentration of the symmetric Dirichlet distribution.
     rng : numpy.random.Generator
         Where the draw comes from.
-    sampling : {"relative", "budget"}
+    sampling : {"relative", "budget", "equal-size"}
         How a share becomes a size; see Notes.
 
     Returns
@@ -57,6 +57,8 @@ def dirichlet_sizes(
     - ``relative`` keeps :math:`0.2 s_c + 0.8 s_c p_c / \max p`: the most likely class is whole.
     - ``budget`` deals the remaining four fifths of *all* samples out by :math:`p`, and a class
       takes no more than it has: :math:`0.2 s_c + \min(0.8 s_c,\ 0.8 p_c \sum_k s_k)`.
+    - ``equal-size`` keeps equally many of every class, in all as many as ``relative`` keeps: the
+      control that tells the effect of fewer samples from that of uneven classes.
 
     Examples
     --------
@@ -64,13 +66,17 @@ def dirichlet_sizes(
     array([ 515,  200, 1000,  468])
     """
     share = rng.dirichlet(np.full(len(sizes), alpha))
-    if sampling == "relative":
+    if sampling in ("relative", "equal-size"):
         rest = sizes * (share / share.max())
     elif sampling == "budget":
         rest = np.minimum(sizes, share * sizes.sum())
     else:
-        raise InputError(f'`sampling` must be "relative" or "budget", got {sampling!r}.')
+        raise InputError(
+            f'`sampling` must be "relative", "budget" or "equal-size", got {sampling!r}.'
+        )
     kept: NDArray[np.int64] = np.floor(FLOOR * sizes + (1 - FLOOR) * rest + 0.5).astype(np.int64)
+    if sampling == "equal-size":
+        return np.full_like(sizes, min(kept.sum() // len(sizes), sizes.min()))
     return kept
 
 
