@@ -137,7 +137,7 @@ def test_experiment_2_needs_no_balanced_models(
         (["--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
         (["--only-report", "--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
         (["--workers", "0"], "`--workers` must be at least 1, got 0"),
-        (["--sampling", "odd"], "`--sampling` must be relative or budget, got 'odd'"),
+        (["--sampling", "odd"], "`--sampling` must be relative, budget or equal-size, got 'odd'"),
         (["--threads", "0"], "`--threads` must be at least 1, got 0"),
         (["--threads", "-1"], "`--threads` must be at least 1, got -1"),
         (["--workers", "2", "--dask", "x"], "Only one of `--workers` and `--dask` can be given"),

@@ -59,9 +59,7 @@ def test_smaller_alpha_is_more_heterogeneous() -> None:
 
 
 def test_unknown_rule() -> None:
-    with pytest.raises(
-        InputError, match='`sampling` must be "relative" or "budget", got \'balanced\''
-    ):
+    with pytest.raises(InputError, match='`sampling` must be "relative", "budget" or "equal-size"'):
         dirichlet_sizes(np.ones(2, dtype=np.int64), 1.0, np.random.default_rng(0), "balanced")
 
 
@@ -94,3 +92,17 @@ def test_each_image_turns_by_its_own_quarters() -> None:
 def test_only_square_images_turn() -> None:
     with pytest.raises(InputError, match=r"must be square to be turned, got shape \(4, 5, 1\)"):
         rotate_quarters(np.zeros((1, 4, 5, 1)), np.zeros(1, dtype=np.int64))
+
+
+@given(st.integers(0, 10_000), st.sampled_from([10.0, 1.0, 0.1]))
+def test_controls_are_balanced_and_as_large_as_the_uneven_sets(seed: int, alpha: float) -> None:
+    sizes = np.array([600, 540, 700, 580])
+    uneven, control = (
+        dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), sampling)
+        for sampling in ("relative", "equal-size")
+    )
+    assert len(set(control.tolist())) == 1
+    if uneven.sum() <= 4 * sizes.min():
+        assert uneven.sum() - 4 < control.sum() <= uneven.sum()
+    else:
+        assert control[0] == sizes.min()

@@ -1,24 +1,24 @@
 """From records to numbers: how close each normalization comes to each target, over seeds.
 
 Everything here is computed from records alone. A *score* is one number of one run; scores of the
-same question over seeds make a :class:`Sample`, with a bootstrap interval of its mean.
+same question over seeds make a :class:`Sample`, with Student's t interval of its mean.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 import deconfuse as dc
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, Sampling
-from deconfuse.experiments.records import Record
+from deconfuse.experiments.records import WEIGHTINGS, Record
 
 __all__ = [
     "METHODS",
@@ -27,12 +27,13 @@ __all__ = [
     "Question",
     "Sample",
     "Scores",
+    "grid_answers",
     "levels_of",
     "normalizations",
     "off_diagonal_overlap",
     "score_records",
     "slope",
-    "to_csv",
+    "to_rows",
 ]
 
 Method = Literal["bi", "row", "col", "all"]
@@ -43,7 +44,6 @@ METHODS: tuple[Method, ...] = ("bi", "row", "col", "all")
 #: How two matrices are compared: name to function of (target, estimate).
 METRICS: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], float]]
 
-_RESAMPLES = 10_000
 Matrix = NDArray[np.float64]
 
 
@@ -74,17 +74,19 @@ class Sample:
         return float(self.values.mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the percentile bootstrap interval of the mean; NaN for fewer than two seeds.
+        """Return Student's t interval of the mean; NaN for fewer than two seeds.
 
-        The resampling is seeded, so equal records give equal text.
+        Examples
+        --------
+        >>> low, high = Sample(np.array([1.0, 2.0, 3.0])).interval()
+        >>> round(low, 3), round(high, 3)
+        (-0.484, 4.484)
         """
         if self.n < 2:
             return (np.nan, np.nan)
-        rng = np.random.default_rng(20_240_601)
-        picks = rng.integers(self.n, size=(_RESAMPLES, self.n))
-        means = self.values[picks].mean(axis=1)
-        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
+        error = self.values.std(ddof=1) / np.sqrt(self.n)
+        half = float(student.ppf((1 + level) / 2, self.n - 1) * error)
+        return self.mean - half, self.mean + half
 
 
 class Scores:
@@ -115,6 +117,10 @@ class Scores:
         """Return the scores of a question, or None when there are none."""
         by_seed = self.values.get(question)
         return None if not by_seed else Sample(np.array(list(by_seed.values())))
+
+    def joined(self, other: Scores) -> Scores:
+        """Return these scores and those of other questions."""
+        return Scores({**self.values, **other.values})
 
     def difference(self, one: Question, other: Question) -> Sample | None:
         """Return one question's scores minus another's, seed by seed."""
@@ -174,7 +180,8 @@ def score_records(
     -------
     Scores
         Targets are ``"balanced"`` (M1 as counted), ``"bi(balanced)"`` (M1 without its own
-        prediction bias), and ``"gcm row"``, ``"gcm col"``, ``"gcm all"``, ``"gcm bi"``.
+        prediction bias), ``"gcm row"``, ``"gcm col"``, ``"gcm all"``, ``"gcm bi"``, and
+        ``"shuffled gcm row"`` and so on: the same after the embeddings were shuffled.
 
     Raises
     ------
@@ -193,7 +200,7 @@ def score_records(
     >>> scores = score_records(read_records("results/records"))  # doctest: +SKIP
     >>> bi = Question("mnist", 0.1, "balanced", "bi", "overlap")
     >>> scores.sample(bi).interval()  # doctest: +SKIP
-    (0.8559..., 0.8823...)
+    (0.8549..., 0.8832...)
     """
     every = list(records)
     _refuse_rivals(every)
@@ -209,7 +216,7 @@ def score_records(
             estimates |= extra(record)
         targets = {f"gcm {name}": gcm for name, gcm in record.gcms.items()}
         model_1 = balanced.get(config.balanced.key)
-        answers = list(_compare(targets, estimates, ("overlap",)))
+        answers = [*_compare(targets, estimates, ("overlap",)), *_shuffled(record)]
         if model_1 is not None:
             truth = {
                 "balanced": model_1.matrix.astype(np.float64),
@@ -221,6 +228,20 @@ def score_records(
                 question = Question(config.dataset, config.alpha, target, method, metric)
                 values.setdefault(question, {})[config.seed] = score
     return Scores(values)
+
+
+def _shuffled(record: Record) -> Iterable[tuple[str, str, str, float]]:
+    """Yield Experiment 2 after the embeddings were shuffled, where it was measured."""
+    grid = record.shuffled.get(record.config.n_components)
+    if grid is not None:
+        yield from grid_answers("shuffled", grid.overlaps)
+
+
+def grid_answers(kind: str, overlaps: Matrix) -> Iterable[tuple[str, str, str, float]]:
+    """Yield (target, method, metric, score) of a table of Overlaps of GCMs and normalizations."""
+    for gcm, row in zip(WEIGHTINGS, overlaps.tolist(), strict=True):
+        for method, score in zip(WEIGHTINGS, row, strict=True):
+            yield f"{kind} gcm {gcm}", method, "overlap", score
 
 
 def _refuse_rivals(records: Iterable[Record]) -> None:
@@ -246,6 +267,13 @@ def _refuse_rivals(records: Iterable[Record]) -> None:
 
 def normalizations(counts: NDArray[np.int64], epsilon: float) -> dict[str, Matrix]:
     """Return the four normalizations of one matrix, all with the same epsilon."""
+    return dict(_normalizations(counts.tobytes(), len(counts), epsilon))
+
+
+@lru_cache(maxsize=8192)
+def _normalizations(content: bytes, n_classes: int, epsilon: float) -> dict[str, Matrix]:
+    # Every section of the report asks for those of every record.
+    counts = np.frombuffer(content, dtype=np.int64).reshape(n_classes, n_classes)
     return {name: dc.normalize(counts, name, epsilon=epsilon).matrix for name in METHODS}
 
 
@@ -294,20 +322,14 @@ def levels_of(scores: Scores) -> list[float]:
     return sorted(there if there - set(ALPHAS) else ALPHAS, reverse=True)
 
 
-def to_csv(scores: Scores) -> str:
-    """Return every question with its mean, interval and number of seeds, as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*Question._fields, "mean", "low", "high", "n"])
+def to_rows(scores: Scores) -> list[list[object]]:
+    """Return every question with its mean, interval and number of seeds."""
     order = {alpha: place for place, alpha in enumerate(ALPHAS)}
+    rows: list[list[object]] = []
     for question in sorted(
         scores.questions(), key=lambda q: (q.dataset, q.target, q.metric, order.get(q.alpha, 99))
     ):
         sample = scores.sample(question)
         if sample is not None:
-            low, high = sample.interval()
-            numbers = [f"{number:.6g}" for number in (sample.mean, low, high)]
-            writer.writerow(
-                [*question[:1], f"{question.alpha:g}", *question[2:], *numbers, sample.n]
-            )
-    return stream.getvalue()
+            rows.append([*question, sample.mean, *sample.interval(), sample.n])
+    return rows

@@ -52,7 +52,7 @@ class DatasetSpec:
 
     @property
     def transform(self) -> Literal["standardize", "rotate"]:
-        """What the paper does to the images before training."""
+        """What is done to the images before training: rotation is the paper's, scaling ours."""
         return "rotate" if self.is_rotated else "standardize"
 
     @property

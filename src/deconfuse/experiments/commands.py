@@ -87,6 +87,16 @@ def reproduce(
         bool,
         typer.Option("--measure-again", help="First measure the runs there are once more."),
     ] = False,
+    grids: Annotated[
+        bool,
+        typer.Option("--grids", help="First measure how runs with kept arrays depend on the grid."),
+    ] = False,
+    human: Annotated[
+        Path | None,
+        typer.Option(
+            help="First compare CIFAR-10 runs with people: the file cifar10h-counts.npy.",
+        ),
+    ] = None,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Train nothing; write text, tables and figures.")
     ] = False,
@@ -125,9 +135,26 @@ def reproduce(
     if not only_report:
         configs = _plan(dataset, alpha, seeds, experiment, sampling)
         _sweep(configs, results, folder, (workers, threads, dask), keep_arrays)
+    _measure(results, folder, grids=grids, human=human)
     written = write_results(results, results / "records", folder / "cache")
     _print_verdicts(results, experiment)
     _out.print(f"Wrote {len(written)} files; read {results / 'REPRODUCTION.md'}.")
+
+
+def _measure(results: Path, data: Path, *, grids: bool, human: Path | None) -> None:
+    """Measure what needs more than records: kept arrays, or people's answers."""
+    from deconfuse.experiments.grids import measure_grids, write_grids
+    from deconfuse.experiments.human import compare_with_people, write_comparison
+    from deconfuse.experiments.records import read_records
+    from deconfuse.experiments.reproduction import GRIDS, HUMAN
+
+    if grids:
+        found = measure_grids(read_records(results / "records"), data / "cache")
+        write_grids(results / GRIDS, found)
+        _out.print(f"Measured the grids of {len(found)} runs.")
+    if human is not None:
+        records = read_records(results / "records")
+        write_comparison(results / HUMAN, compare_with_people(records, human, data))
 
 
 def _refuse_training_options(ctx: typer.Context) -> None:
@@ -161,9 +188,7 @@ def _plan(
     if seeds < 1:
         raise InputError(f"`--seeds` must be at least 1, got {seeds}.")
     if sampling not in ("relative", "budget", "equal-size"):
-        raise InputError(
-            f"`--sampling` must be relative, budget or equal-size, got {sampling!r}."
-        )
+        raise InputError(f"`--sampling` must be relative, budget or equal-size, got {sampling!r}.")
     configs = plan_runs(names, alpha or ALPHAS, range(seeds), sampling)  # type: ignore[arg-type]
     return [config for config in configs if experiment != 2 or not config.is_balanced]
 
@@ -219,10 +244,12 @@ def _print_verdicts(results: Path, experiment: int | None) -> None:
     from deconfuse.experiments.records import read_records
     from deconfuse.experiments.text import dataset_title
 
-    table = Table("claim of the paper", "verdict", show_lines=True)
-    for claim in paper_claims(score_records(read_records(results / "records")), dataset_title):
+    table = Table("", "claim of the paper", "verdict", show_lines=True)
+    records = read_records(results / "records")
+    control = score_records(records, sampling="equal-size")
+    for claim in paper_claims(score_records(records), dataset_title, control):
         if experiment in (None, claim.experiment):
-            table.add_row(claim.title, claim.verdict)
+            table.add_row(claim.number, claim.title, claim.verdict)
     _out.print(table)
 
 

@@ -63,8 +63,9 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
     Returns
     -------
     Dataset
-        Images as unsigned bytes, ``(n, height, width, channels)``. Its ``transform`` is the
-        paper's: every run standardizes the images, and turns those of MNIST and Fashion-MNIST.
+        Images as unsigned bytes, ``(n, height, width, channels)``. Its ``transform`` makes every
+        run standardize the images (the paper does not say how it scales them), and turn those of
+        MNIST and Fashion-MNIST (as the paper does).
 
     Raises
     ------

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+import deconfuse as dc
 from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
 from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.records import Record
-from deconfuse.experiments.text import dataset_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ __all__ = [
     "draw_curves",
     "draw_effects",
     "draw_instance",
-    "draw_matrix",
+    "draw_shuffled",
 ]
 
 #: One colour and marker a method; apart for the colour-blind (Okabe and Ito).
@@ -49,27 +49,33 @@ _ORANGES, _BLUES = "Oranges", "Blues"
 def draw_effects() -> Figure:
     """Draw Figure 1: what test set, predictions and similarity each do to a matrix.
 
-    The first three matrices have one cause each; the last is their product, scaled to the same
-    total: counts are similarity times the sizes of the true classes times the bias of the
-    predicted ones.
+    The first four matrices are the paper's, shades and all: (d) is the sum of the others. The last
+    is their product, which is how bi-normalization sees a matrix: similarity times the sizes of
+    the true classes times the bias of the predicted ones, scaled to the same darkest cell.
     """
+    similarity = np.array([[48.0, 3, 3], [3, 33, 18], [3, 18, 33]])
+    labels, biases = np.array([18.0, 33, 3]), np.array([18.0, 3, 33])
     uniform = np.ones(3)
-    labels, biases = np.array([1.0, 1.8, 0.2]), np.array([1.0, 0.2, 1.8])
-    similarity = np.array([[1.0, 0.08, 0.08], [0.08, 0.7, 0.38], [0.08, 0.38, 0.7]])
+    test_set, predictions = np.outer(labels, uniform), np.outer(uniform, biases)
+    total = test_set + predictions + similarity
+    product = labels[:, None] * similarity * biases
     panels = (
-        ("Test set: B frequent, C rare", np.outer(labels, uniform)),
-        ("Predictions: C over-, B under-predicted", np.outer(uniform, biases)),
-        ("Class similarity: B and C look alike", similarity),
-        ("All three at once", labels[:, None] * similarity * biases),
+        ("(a) test set:\nB frequent, C rare", test_set),
+        ("(b) predictions:\nC over-, B under-predicted", predictions),
+        ("(c) class similarity:\nB and C look alike", similarity),
+        ("(d) all three,\nthe paper's: a sum", total),
+        ("all three as factors,\nas normalizing needs", product * total.max() / product.max()),
     )
-    figure, axes = _grid(1, 4, (9.6, 2.9))
+    figure, axes = _grid(1, len(panels), (11.2, 2.9))
+    top = max(matrix.max() for _, matrix in panels)
     for axis, (title, matrix) in zip(axes[0], panels, strict=True):
-        axis.imshow(matrix / matrix.sum(), cmap=_BLUES, vmin=0.0, vmax=0.32)
+        image = axis.imshow(matrix, cmap=_BLUES, vmin=0.0, vmax=top)
         axis.set_title(title, fontsize=8.5)
         axis.set_xticks(range(3), list("ABC"))
         axis.set_yticks(range(3), list("ABC"))
         axis.set_xlabel("predicted")
     axes[0, 0].set_ylabel("true")
+    figure.colorbar(image, ax=axes[0].tolist(), shrink=0.75, label="shade")
     return figure
 
 
@@ -79,7 +85,9 @@ def draw_curves(
     title: Callable[[str], str],
     methods: Sequence[str] = METHODS,
 ) -> Figure:
-    """Draw means over seeds against heterogeneity, with bootstrap intervals.
+    """Draw means over seeds against heterogeneity, with Student's t intervals.
+
+    All panels of a row have one scale.
 
     Parameters
     ----------
@@ -94,23 +102,73 @@ def draw_curves(
     """
     datasets = scores.datasets()
     figure, axes = _grid(
-        len(targets), len(datasets), (2.6 * len(datasets) + 0.8, 2.5 * len(targets))
+        len(targets), len(datasets), (2.6 * len(datasets) + 0.8, 2.4 * len(targets)), "row"
     )
     for row, (target, metric, words) in enumerate(targets):
         for axis, dataset in zip(axes[row], datasets, strict=True):
             counts = _draw_panel(axis, scores, (dataset, target, metric), methods)
-            seeds = (
-                f"n = {min(counts)}"
-                if min(counts) == max(counts)
-                else (f"n = {min(counts)} to {max(counts)}")
-            )
-            axis.set_title(f"{title(dataset)} ({seeds})", fontsize=9)
+            seeds = f"{min(counts)}"
+            if min(counts) != max(counts):
+                seeds += f" to {max(counts)}"
+            axis.set_title(f"{title(dataset)} (n = {seeds})" if row == 0 else "", fontsize=9)
         axes[row, 0].set_ylabel(words, fontsize=9)
+    _finish(figure, axes, len(methods))
+    return figure
+
+
+def draw_shuffled(scores: Scores, title: Callable[[str], str]) -> Figure:
+    """Draw what is left of Experiment 2 when embeddings are shuffled among the samples.
+
+    One row of panels has the Overlap of each GCM with its own normalization, the other its lead
+    over the best other one; full lines are the network's embeddings, broken ones shuffled.
+    """
+    datasets = scores.datasets()
+    figure, axes = _grid(2, len(datasets), (2.6 * len(datasets) + 0.8, 5.0), "row")
+    for column, dataset in enumerate(datasets):
+        alphas = scores.alphas(dataset)
+        axes[0, column].set_title(title(dataset), fontsize=9)
+        for prefix, style in (("", "-"), ("shuffled ", ":")):
+            for method in METHODS:
+                table = np.full((len(METHODS), len(alphas)), np.nan)
+                for i, other in enumerate(METHODS):
+                    for j, alpha in enumerate(alphas):
+                        question = Question(
+                            dataset, alpha, f"{prefix}gcm {method}", other, "overlap"
+                        )
+                        if (sample := scores.sample(question)) is not None:
+                            table[i, j] = 100 * sample.mean
+                own = table[METHODS.index(method)]
+                rest = np.delete(table, METHODS.index(method), axis=0).max(axis=0)
+                for axis, line in zip(axes[:, column], (own, own - rest), strict=True):
+                    axis.plot(
+                        line,
+                        style,
+                        color=COLOURS[method],
+                        marker=_MARKERS[method],
+                        markersize=3.5,
+                        label=f"GCM {method}{', shuffled' if prefix else ''}",
+                    )
+                    _tidy(axis, alphas)
+    axes[0, 0].set_ylabel("Overlap with its own\nnormalization (%)", fontsize=9)
+    axes[1, 0].set_ylabel("lead over the best other\n(points)", fontsize=9)
+    _finish(figure, axes, 4)
+    return figure
+
+
+def _finish(figure: Figure, axes: NDArray[np.object_], n_columns: int) -> None:
     for axis in axes[-1]:
         axis.set_xlabel("α  (more heterogeneous →)", fontsize=8)
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(methods), frameon=False)
-    return figure
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=9
+    )
+
+
+def _tidy(axis: Axes, alphas: Sequence[float]) -> None:
+    axis.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
+    axis.grid(axis="y", linewidth=0.4, alpha=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(labelsize=8)
 
 
 def _draw_panel(
@@ -143,70 +201,79 @@ def _draw_panel(
             label=method,
         )
         counts = [*(c for c in counts if c), *(sample.n for _, sample in there)]
-    axis.set_xticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
-    axis.grid(axis="y", linewidth=0.4, alpha=0.5)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.tick_params(labelsize=8)
+    _tidy(axis, alphas)
     return counts
 
 
 def draw_instance(balanced: Record, record: Record) -> Figure:
     """Draw Figure 4: one balanced matrix, and the four normalizations of an imbalanced one."""
-    epsilon = 1.0 / len(record.classes)
-    matrices: dict[str, NDArray[np.float64]] = {"balanced (M1)": balanced.matrix.astype(np.float64)}
-    estimates = normalizations(record.matrix, epsilon)
-    matrices |= {f"{name}(M2)": estimates[name] for name in METHODS}
-    figure, axes = _grid(1, len(matrices), (13.2, 3.9))
-    for axis, (name, matrix) in zip(axes[0], matrices.items(), strict=True):
-        draw_matrix(axis, matrix / matrix.sum(), record.classes)
-        axis.set_title(name, fontsize=10)
+    truth = balanced.matrix / balanced.matrix.sum()
+    matrices: dict[str, NDArray[np.float64]] = {"balanced (M1)": truth}
+    estimates = normalizations(record.matrix, record.epsilon)
+    for name in METHODS:
+        shares = estimates[name] / estimates[name].sum()
+        matrices[f"{name}(M2)\nOverlap {100 * dc.overlap(truth, shares):.1f} %"] = shares
+    figure, axes = _grid(1, len(matrices), (14.2, 3.7))
+    diagonal = np.eye(len(truth), dtype=bool)
+    tops = [max(m[part].max() for m in matrices.values()) for part in (~diagonal, diagonal)]
+    for axis, (words, matrix) in zip(axes[0], matrices.items(), strict=True):
+        images = [
+            axis.imshow(np.ma.masked_array(100 * matrix, hidden), cmap=cmap, vmin=0, vmax=100 * top)
+            for hidden, cmap, top in zip(
+                (diagonal, ~diagonal), (_BLUES, _ORANGES), tops, strict=True
+            )
+        ]
+        axis.set_title(words, fontsize=10)
+        axis.set_xticks(range(len(truth)), record.classes, rotation=90, fontsize=7)
+        axis.set_yticks([])
         axis.set_xlabel("predicted", fontsize=8)
-        axis.set_yticklabels([])
-    axes[0, 0].set_yticklabels(record.classes, fontsize=7)
+    axes[0, 0].set_yticks(range(len(truth)), record.classes, fontsize=7)
     axes[0, 0].set_ylabel("true", fontsize=8)
-    config = record.config
-    figure.suptitle(
-        f"{dataset_title(config.dataset)}, seed {config.seed}, α = {config.alpha:g}: shares of"
-        " each matrix, diagonal in orange, off-diagonal in blue (n = 1 run)",
-        fontsize=9,
-    )
+    for image, words in zip(images, ("off-diagonal (%)", "diagonal (%)"), strict=True):
+        bar = figure.colorbar(image, ax=axes[0].tolist(), shrink=0.62, pad=0.01)
+        bar.set_label(words, fontsize=8)
+        bar.ax.tick_params(labelsize=7)
     return figure
 
 
-def draw_clusters(arrays: RunArrays, classes: Sequence[int] = (1, 5, 8)) -> Figure:
-    """Draw Figure 2 of a run's embeddings: some clusters, and their histograms beneath."""
+def draw_clusters(arrays: RunArrays, classes: Sequence[int] = (2, 4, 6)) -> Figure:
+    """Draw Figure 2 of a run's embeddings: clusters of labels and of predictions, with histograms.
+
+    The two kinds of clusters have the same classes and one grid, so that what they share, which is
+    what a geometric confusion matrix measures, can be seen.
+    """
     from matplotlib.figure import Figure
 
-    import deconfuse as dc
-
-    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
-    axis = figure.add_subplot(projection="3d")
+    figure = Figure(figsize=(12.0, 5.4), layout="constrained")
     names = np.array(arrays.classes)
-    dc.plot_clusters(
-        arrays.embeddings,
-        names[arrays.labels],
-        names[arrays.predictions],
-        classes=[arrays.classes[place] for place in classes],
-        ax=axis,
-    )
+    chosen: dict[Literal["true", "pred"], NDArray[np.int64]] = {
+        "true": arrays.labels,
+        "pred": arrays.predictions,
+    }
+    for place, (kind, members) in enumerate(chosen.items(), 1):
+        axis = figure.add_subplot(1, 2, place, projection="3d")
+        dc.plot_clusters(
+            arrays.embeddings,
+            names[arrays.labels],
+            names[arrays.predictions],
+            classes=[arrays.classes[k] for k in classes],
+            kind=kind,
+            ax=axis,
+        )
+        drawn = int(np.isin(members, classes).sum())
+        what = "Label" if kind == "true" else "Prediction"
+        axis.set_title(f"{what} clusters ({drawn:,} of {len(members):,} points drawn)", fontsize=10)
     return figure
 
 
-def draw_matrix(axis: Axes, matrix: NDArray[np.float64], classes: Sequence[str]) -> None:
-    """Draw one matrix with its diagonal in orange and the rest in blue, each on its own scale."""
-    diagonal = np.eye(len(matrix), dtype=bool)
-    # The scales are those of an even matrix, so that panels beside each other can be compared.
-    even = 1.0 / len(matrix)
-    axis.imshow(np.ma.masked_array(matrix, diagonal), cmap=_BLUES, vmin=0, vmax=0.4 * even)
-    axis.imshow(np.ma.masked_array(matrix, ~diagonal), cmap=_ORANGES, vmin=0, vmax=1.2 * even)
-    axis.set_xticks(range(len(classes)), classes, rotation=90, fontsize=7)
-    axis.set_yticks(range(len(classes)), classes, fontsize=7)
-    axis.tick_params(length=0)
-
-
-def _grid(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, NDArray[np.object_]]:
+def _grid(
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    sharey: Literal["none", "row"] = "none",
+) -> tuple[Figure, NDArray[np.object_]]:
     # A bare figure, not pyplot's: nothing to close, no backend to choose.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+    return figure, figure.subplots(rows, columns, squeeze=False, sharey=sharey)

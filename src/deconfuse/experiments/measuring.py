@@ -13,7 +13,7 @@ from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.config import random_state
 from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
 
-__all__ = ["COARSER", "measure"]
+__all__ = ["COARSER", "measure", "overlap_clusters"]
 
 #: Fewer components than the paper's ten, to see how far the result rests on points alone in a cell.
 COARSER = (2, 3, 5)
@@ -23,13 +23,12 @@ def measure(arrays: RunArrays) -> Record:
     """Measure a trained run.
 
     Counting matrix, projection, grid and the four geometric confusion matrices all come from the
-    same points: the run's test set. All four weightings take the same epsilon, one over the
-    number of classes, because a network may never predict a rare class.
+    same points: the run's test set.
     """
     epsilon = 1.0 / len(arrays.classes)
     cm = _count(arrays, arrays.predictions)
     finest = arrays.config.n_components
-    gcms = _overlap_clusters(arrays, finest, epsilon)
+    gcms = _clusters(arrays, finest)
     order = random_state(arrays.config, "shuffled").permutation(len(arrays.labels))
     shuffled = replace(arrays, embeddings=arrays.embeddings[order])
     volume = gcms["bi"].cell_volume
@@ -56,26 +55,41 @@ def _count(arrays: RunArrays, predictions: NDArray[np.int64]) -> dc.ConfusionMat
     return dc.ConfusionMatrix.from_predictions(arrays.labels, predictions, labels=classes)
 
 
-def _overlap_clusters(
-    arrays: RunArrays, n_components: int, epsilon: float
+def overlap_clusters(
+    points: tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.int64]],
+    n_classes: int,
+    n_components: int,
+    n_shifts: int = 1,
 ) -> dict[str, dc.GeometricConfusion]:
+    """Return the four geometric confusion matrices of embeddings, labels and predictions.
+
+    All four weightings take the same epsilon, one over the number of classes, because a network
+    may never predict a rare class.
+    """
+    embeddings, labels, predictions = points
     with warnings.catch_warnings():
         # Units that are off for all points give fewer components; that is no surprise here.
         warnings.simplefilter("ignore", dc.DeconfuseWarning)
         return dc.geometric_confusions(
-            arrays.embeddings,
-            arrays.labels,
-            arrays.predictions,
+            embeddings,
+            labels,
+            predictions,
             n_components=n_components,
-            epsilon=epsilon,
-            labels=range(len(arrays.classes)),
+            epsilon=1.0 / n_classes,
+            labels=range(n_classes),
+            n_shifts=n_shifts,
         )
+
+
+def _clusters(arrays: RunArrays, n_components: int) -> dict[str, dc.GeometricConfusion]:
+    points = (arrays.embeddings, arrays.labels, arrays.predictions)
+    return overlap_clusters(points, len(arrays.classes), n_components)
 
 
 def _overlaps(
     arrays: RunArrays, cm: dc.ConfusionMatrix, n_components: int, epsilon: float
 ) -> GridOverlaps:
-    gcms = _overlap_clusters(arrays, n_components, epsilon)
+    gcms = _clusters(arrays, n_components)
     normalized = [dc.normalize(cm, name, epsilon=epsilon) for name in WEIGHTINGS]
     overlaps = [[dc.overlap(gcms[name].matrix, n) for n in normalized] for name in WEIGHTINGS]
     return GridOverlaps(gcms["bi"].n_cells, np.array(overlaps))

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from deconfuse._files import write_bytes, write_text
+from deconfuse._files import write_bytes
 from deconfuse.errors import InputError
-from deconfuse.experiments import causes, extensions
-from deconfuse.experiments.analysis import METHODS, Scores, score_records, to_csv
+from deconfuse.experiments import findings, sections
+from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, score_records, to_rows
 from deconfuse.experiments.arrays import read_arrays
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
-from deconfuse.experiments.config import DATASETS, PAPER_MODEL, RunConfig
-from deconfuse.experiments.figures import draw_clusters, draw_curves, draw_effects, draw_instance
+from deconfuse.experiments.config import DATASETS, RunConfig
+from deconfuse.experiments.figures import (
+    draw_clusters,
+    draw_curves,
+    draw_effects,
+    draw_instance,
+    draw_shuffled,
+)
+from deconfuse.experiments.grids import read_grids, score_grids
+from deconfuse.experiments.human import Comparison, read_comparison
 from deconfuse.experiments.records import Record, read_records
-from deconfuse.experiments.text import MARKS, claim_table, dataset_title, markdown_table
+from deconfuse.experiments.text import (
+    MARKS,
+    claim_table,
+    claims_csv,
+    csv_text,
+    dataset_title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["describe_runs", "write_results"]
+__all__ = ["GRIDS", "HUMAN", "write_results"]
+
+#: Where, beside the records, measurements are that need more than records.
+GRIDS, HUMAN = "grids", "human.json"
 
 #: The run that is shown as an instance, the paper's choice.
 _SHOWN = RunConfig("fashion-mnist", 0, 0.3)
@@ -32,80 +48,48 @@ _SHOWN = RunConfig("fashion-mnist", 0, 0.3)
 # Records do not hold embeddings.
 _NEEDS_ARRAYS = "clusters.png"
 
-_CAPTIONS = {
-    "effects.png": "The paper's Figure 1: what each cause does to a confusion matrix.",
-    "clusters.png": "The paper's Figure 2, of real embeddings: clusters of three classes of "
-    "Fashion-MNIST on two components, and their histograms beneath.",
-    "overlap.png": "The paper's Figure 3: Overlap of each normalization with three targets. "
-    "Points are means over seeds, bars 95 % bootstrap intervals.",
-    "overlap-other-targets.png": "The appendix's curves: the targets GCM all and GCM col.",
-    "kl.png": "The appendix's curves: KL divergence from the balanced matrix; lower is closer.",
-    "off-diagonal.png": "Not in the paper: Overlap of the off-diagonal parts, with M1 and with "
-    "bi(M1).",
-    "other-methods.png": "Not in the paper: Luce's similarity-choice model, and the classifier "
-    "rebalanced, beside bi and row.",
-    "instance.png": "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3.",
+_COLOURS = "bi is orange, row blue, col green, all pink; the paper's are red, blue, orange, green."
+
+#: Every figure: the claim whose section shows it (or none), and its caption.
+_FIGURES = {
+    "effects.png": (
+        "",
+        "The paper's Figure 1 with its own shades: (d) is the sum of (a) to (c). The last panel, "
+        "not in the paper, multiplies them. Drawn from constants.",
+    ),
+    "clusters.png": (
+        "",
+        "The paper's Figure 2, of real embeddings (Fashion-MNIST, seed 0, α = 0.3, not in the "
+        "records): Pullover, Coat and Shirt on two components, labels left and predictions right, "
+        "with their histograms. A GCM is what left and right share.",
+    ),
+    "overlap.png": (
+        "1",
+        "The paper's Figure 3: Overlap with M1, GCM row and GCM bi; means and 95 % t intervals "
+        f"over seeds, one scale per row. Colours differ: here {_COLOURS}",
+    ),
+    "instance.png": (
+        "3",
+        "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3; shares of each matrix in percent, "
+        "diagonal in orange, the rest in blue, one scale for all. One run.",
+    ),
+    "kl.png": ("4", "The appendix's curves: KL divergence from M1; lower is closer."),
+    "overlap-other-targets.png": ("5", "The appendix's curves: the targets GCM all and GCM col."),
+    "shuffled.png": (
+        "5b",
+        "Not in the paper: Experiment 2 with the network's embeddings (full lines) and with "
+        "embeddings shuffled among the samples (dotted).",
+    ),
+    "off-diagonal.png": (
+        "past",
+        "Not in the paper: the same for errors alone, with M1 and bi(M1).",
+    ),
+    "other-methods.png": (
+        "past",
+        "Not in the paper: Luce's similarity-choice model (black) and the rebalanced classifier "
+        "(yellow) beside bi and row.",
+    ),
 }
-
-
-def write_results(
-    folder: str | os.PathLike[str],
-    records_folder: str | os.PathLike[str],
-    cache: str | os.PathLike[str] | None = None,
-) -> list[Path]:
-    """Write text, tables and figures from the records, each file whole or not at all.
-
-    Parameters
-    ----------
-    folder : path
-        Where ``REPRODUCTION.md``, ``tables/`` and ``figures/`` go.
-    records_folder : path
-        Where the records are, each study (model, setting) in a folder of its own.
-    cache : path, optional
-        Where the arrays of runs are. The figure of clusters needs embeddings, which records do
-        not hold; without them the one that is there stays.
-
-    Returns
-    -------
-    list of Path
-        What was written.
-    """
-    folder = Path(folder)
-    records = read_records(Path(records_folder))
-    if not any(not record.config.is_balanced for record in records):
-        raise InputError(
-            f"There must be records of runs in {records_folder}, but there are none.",
-            hint="run `deconfuse reproduce` first.",
-        )
-    scores = score_records(records, extra=extensions.other_estimates)
-    figures = _draw_all(scores, records)
-    if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
-        figures[_NEEDS_ARRAYS] = draw_clusters(arrays)
-    claims = paper_claims(scores, dataset_title)
-    rest = [
-        causes.section(records),
-        causes.heterogeneity_section(records),
-        causes.geometry_section(records),
-        *extensions.sections(records, scores),
-    ]
-    for name in _CAPTIONS.keys() - figures.keys() - {_NEEDS_ARRAYS}:
-        # What these records do not show must not be there as if they did.
-        (folder / "figures" / name).unlink(missing_ok=True)
-    shown = [name for name in _CAPTIONS if name in figures or (folder / "figures" / name).exists()]
-    text = _write_text(records, claims, shown, rest)
-    written = []
-    for name in ("tables", "figures"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    for name, figure in figures.items():
-        stream = io.BytesIO()
-        # Without the library's version in the file, equal records give equal bytes.
-        figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
-        write_bytes(folder / "figures" / name, stream.getvalue())
-        written.append(folder / "figures" / name)
-    write_text(folder / "tables" / "scores.csv", to_csv(scores))
-    write_text(folder / "REPRODUCTION.md", text)
-    return [*written, folder / "tables" / "scores.csv", folder / "REPRODUCTION.md"]
-
 
 _CURVES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "overlap.png": (
@@ -129,6 +113,99 @@ _CURVES: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 
 
+def write_results(
+    folder: str | os.PathLike[str],
+    records_folder: str | os.PathLike[str],
+    cache: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Write text, tables and figures from the records, each file whole or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        Where ``REPRODUCTION.md``, ``tables/`` and ``figures/`` go. What ``deconfuse reproduce
+        --grids`` and ``--human`` left there is reported too.
+    records_folder : path
+        Where the records are, each study (model, setting) in a folder of its own.
+    cache : path, optional
+        Where the arrays of runs are. The figure of clusters needs embeddings, which records do
+        not hold; without them the one that is there stays.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    folder = Path(folder)
+    records = read_records(Path(records_folder))
+    if not any(record.config.sampling == "relative" for record in records):
+        raise InputError(
+            f"There must be records of runs in {records_folder}, but there are none.",
+            hint="run `deconfuse reproduce` first.",
+        )
+    grids, people = read_grids(folder / GRIDS), read_comparison(folder / HUMAN)
+    scores = score_records(records, extra=sections.other_estimates).joined(score_grids(grids))
+    control = score_records(records, sampling="equal-size")
+    claims = paper_claims(scores, dataset_title, control)
+    figures = _draw_all(scores, records)
+    if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
+        figures[_NEEDS_ARRAYS] = draw_clusters(arrays)
+    for name in _FIGURES.keys() - figures.keys() - {_NEEDS_ARRAYS}:
+        # What these records do not show must not be there as if they did.
+        (folder / "figures" / name).unlink(missing_ok=True)
+    shown = [name for name in _FIGURES if name in figures or (folder / "figures" / name).exists()]
+    text = _write_text(records, claims, shown, people)
+    measured = sections.measured_sections(records, grids, people)
+    epsilons = sections.epsilon_rows(records)
+    past = [*sections.past_the_paper(records, scores, epsilons), *_pictures(shown, "past")]
+    text = "\n\n".join([text, *measured, *past, _TABLES]) + "\n"
+    contents: dict[Path, bytes] = {}
+    for name, figure in figures.items():
+        stream = io.BytesIO()
+        # Without the library's version in the file, equal records give equal bytes.
+        figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
+        contents[folder / "figures" / name] = stream.getvalue()
+    tables = _tables(records, scores, control, claims)
+    tables["epsilon.csv"] = csv_text(_EPSILON, epsilons)
+    for name, table in tables.items():
+        contents[folder / "tables" / name] = table.encode()
+    contents[folder / "REPRODUCTION.md"] = text.encode()
+    for path, content in contents.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+    return list(contents)
+
+
+_TABLES = (
+    "## Tables\n\n"
+    "`tables/claims.csv` has every cell of every claim; `scores.csv` every Overlap and divergence; "
+    "`controls.csv` those of balanced controls of equal size; `runs.csv` sizes, epochs and "
+    "accuracies by level; `epsilon.csv` bi under other ε; `components.csv` Experiment 2 with 2, 3, "
+    "5 and 10 components."
+)
+
+
+def _tables(
+    records: Sequence[Record], scores: Scores, control: Scores, claims: Sequence[Claim]
+) -> dict[str, str]:
+    head = [*Question._fields, "mean", "low", "high", "n"]
+    three = [f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS]
+    return {
+        "claims.csv": claims_csv([*claims, *sections.stricter_claims(scores)]),
+        "scores.csv": csv_text(head, to_rows(scores)),
+        "controls.csv": csv_text(head, to_rows(control)),
+        "runs.csv": sections.runs_csv(records),
+        "components.csv": csv_text(
+            ["dataset", "components", "embeddings", "cells per point", *three, "closest", "n"],
+            sections.geometry_rows(records),
+        ),
+    }
+
+
+_PARTS = ("mean", "low", "high")
+_EPSILON = ("dataset", "alpha", "metric", "epsilon", *_PARTS)
+
+
 def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
     figures = {"effects.png": draw_effects()}
     there = {question.target for question in scores.questions()}
@@ -139,6 +216,8 @@ def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
         methods = beside if name == "other-methods.png" else METHODS
         if shown:
             figures[name] = draw_curves(scores, shown, dataset_title, methods)
+    if "shuffled gcm bi" in there:
+        figures["shuffled.png"] = draw_shuffled(scores, dataset_title)
     by_config = {record.config: record for record in records}
     if _SHOWN in by_config and _SHOWN.balanced in by_config:
         figures["instance.png"] = draw_instance(by_config[_SHOWN.balanced], by_config[_SHOWN])
@@ -146,97 +225,115 @@ def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
 
 
 def _write_text(
-    records: Sequence[Record], claims: Sequence[Claim], figures: Sequence[str], rest: Sequence[str]
+    records: Sequence[Record], claims: Sequence[Claim], figures: Sequence[str], people: Comparison
 ) -> str:
-    summary = markdown_table(
-        ["claim of the paper", "verdict", "rests on"],
-        [[c.title, f"**{c.verdict}**", _basis(c)] for c in claims],
-    )
     marks = ", ".join(f"{mark} {support.value}" for support, mark in MARKS.items())
+    is_paper = sections.is_paper(records)
     parts = [
         "# What became of the paper's claims",
-        "This text, the tables and the figures are computed from the records in `records/` by "
-        "`deconfuse reproduce --only-report`; nothing in them is typed by hand.",
+        "`deconfuse reproduce --only-report` writes this page, its tables and its figures from "
+        f"`records/`, `{GRIDS}/` and `{HUMAN}`.",
+        "## What came out",
+        _summary(records, claims, people),
         "## What was run",
-        describe_runs(records),
-        "## Verdicts",
-        summary,
-        "A claim *holds* when the 95 % bootstrap interval over seeds is on its side of zero in "
-        f"every cell of its table with {LEAST_SEEDS} seeds or more, *in part* when it is in half "
-        f"of these or more, and otherwise *does not hold*. Marks: {marks}. With few seeds (n below "
-        "about ten) an interval is itself uncertain.",
+        sections.describe_runs(records),
     ]
-    for number, claim in enumerate(claims, 1):
-        parts += [f"### {number}. {claim.title}", claim_table(claim)]
-    parts += ["## Figures"]
-    for name in figures:
-        parts += [f"![{_CAPTIONS[name]}](figures/{name})", f"*{_CAPTIONS[name]}*"]
-    return "\n\n".join([*parts, *(part for part in rest if part)]) + "\n"
+    if is_paper:
+        notes = files("deconfuse.experiments").joinpath("paper_notes.md").read_text("utf-8")
+        parts.append(notes.replace("{seeds}", _seeds(records)).rstrip())
+    parts += [
+        "## The claims",
+        "Cells have means over seeds and 95 % intervals of Student's t, paired by seed, in points "
+        f"(hundredths of Overlap). Marks: {marks}. *Near zero*: the interval lies within half a "
+        "point of zero, for growth over the whole range of levels. A claim *holds* when it does in "
+        f"every cell with {LEAST_SEEDS} seeds or more, *in part* in half of them or more.",
+    ]
+    for claim in claims:
+        parts += [
+            f"### {claim.number}. {claim.title}",
+            f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.** Measured: {claim.measured}.",
+            claim_table(claim),
+            *_pictures(figures, claim.number),
+        ]
+    return "\n\n".join([*parts, *_pictures(figures, "")])
 
 
-def _basis(claim: Claim) -> str:
-    """Say how many seeds of which datasets a verdict rests on, and which were not run."""
-    parts = []
-    for dataset, (fewest, most) in claim.basis.items():
-        seeds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        few = ", too few" if most < LEAST_SEEDS else ""
-        parts.append(f"{dataset} n = {seeds}{few}")
-    titles = [dataset_title(name) for name in DATASETS]
-    missing = [title for title in titles if title not in claim.basis]
-    # A study of other datasets owes the paper's nothing.
-    if missing and len(missing) < len(titles):
-        parts.append(f"not run: {', '.join(missing)}")
-    return "; ".join(parts) or "–"
+def _pictures(shown: Sequence[str], place: str) -> list[str]:
+    return [
+        f"![{name.removesuffix('.png')}](figures/{name})\n\n*{caption}*"
+        for name, (where, caption) in _FIGURES.items()
+        if where == place and name in shown
+    ]
 
 
-def describe_runs(records: Sequence[Record]) -> str:
-    """Return a table of what there is: seeds, epochs, accuracies, time."""
-    rows = []
-    for dataset in dict.fromkeys(record.config.dataset for record in records):
-        mine = [r for r in records if r.config.dataset == dataset]
-        model_1 = [r for r in mine if r.config.is_balanced]
-        model_2 = [r for r in mine if r.config.sampling == "relative"]
-        other = [r for r in mine if r.config.sampling == "budget"]
-        levels: dict[float, int] = {}
-        for record in model_2:
-            levels[record.config.alpha or 0.0] = levels.get(record.config.alpha or 0.0, 0) + 1
-        rows.append(
-            [
-                dataset_title(dataset),
-                str(len(model_1)),
-                ", ".join(f"{n} at {alpha:g}" for alpha, n in sorted(levels.items(), reverse=True)),
-                str(len(other)),
-                _mean_epochs(model_1) + " / " + _mean_epochs(model_2),
-                _mean_accuracy(model_1) + " / " + _mean_accuracy(model_2),
-                f"{sum(record.seconds for record in mine) / 3600:.2f}",
-            ]
+def _seeds(records: Sequence[Record]) -> str:
+    counts = []
+    for name in DATASETS:
+        seeds = {
+            record.config.seed
+            for record in records
+            if record.config.dataset == name and record.config.sampling == "relative"
+        }
+        counts.append(f"{len(seeds)} ({dataset_title(name)})" if seeds else "")
+    return ", ".join(count for count in counts if count)
+
+
+_SHORT = {
+    "1": "Bi-normalization recovers the balanced matrix best",
+    "2": "Its lead widens with heterogeneity",
+    "3": "Recovery diminishes with heterogeneity",
+    "4": "Bi has the lowest KL divergence from the balanced matrix",
+    "5": "Each GCM is closest to its own normalization",
+    "6": "A GCM's agreement grows with heterogeneity",
+    "7": "The correspondence is weaker for bi",
+}
+_WAYS = {
+    "3b": "beyond what fewer samples do",
+    "5b": "beyond shuffled embeddings",
+    "6b": "at an equal number of points",
+    "7": "read as lower Overlap",
+    "7b": "read as a smaller lead",
+    "7c": "lower Overlap, averaged grids",
+    "7d": "smaller lead, averaged grids",
+}
+
+
+def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> str:
+    """Say in ten lines what came out; lines without evidence are left out."""
+    lines = []
+    for number, words in _SHORT.items():
+        mine = [claim for claim in claims if claim.number[0] == number]
+        verdicts = "; ".join(
+            (f"{_WAYS[claim.number]}: " if claim.number in _WAYS else "") + f"**{claim.verdict}**"
+            for claim in mine
         )
-    head = [
-        "dataset",
-        "balanced models",
-        "runs by α",
-        "runs of the other sampling",
-        "mean epochs (M1 / M2)",
-        "balanced test accuracy (M1 / M2)",
-        "training, hours",
-    ]
-    versions = sorted({_made_with(record) for record in records})
-    return markdown_table(head, rows) + f"\n\nMade with {'; '.join(versions)}."
+        lines.append(f"{number}. {words}: {verdicts}.")
+    by_dataset = sections.datasets_of(records)
+    kept = [found for mine in by_dataset.values() if (found := findings.persistence(mine))]
+    if kept:
+        bi = [found["bi"] for found in kept]
+        rest = [max((f[m] for m in METHODS if m != "bi"), key=lambda s: s.mean) for f in kept]
+        lines.append(
+            f"8. Similarity persists, bias varies: between different label draws bi changes least, "
+            f"Overlap {_range(bi)} % against {_range(rest)} % for the best other."
+        )
+    ceilings = [findings.noise_ceiling(mine) for mine in by_dataset.values()]
+    alphas = sorted({r.config.alpha for r in records if r.config.alpha is not None})
+    ends = [[f[f"{a:g}"] for f in ceilings if f"{a:g}" in f] for a in (alphas[-1], alphas[0])]
+    if all(ends):
+        lines.append(
+            f"9. bi(M2) is within {_range(ends[0], '+.1f')} points of the noise of the seed at "
+            f"α = {alphas[-1]:g}, and {_range(ends[1], '+.1f')} from it at α = {alphas[0]:g}."
+        )
+    if people:
+        lines.append(
+            f"10. People agree: {sections.people_verdict(people)[0].lower()}"
+            f"{sections.people_verdict(people)[1:]}"
+        )
+    return "\n".join(lines)
 
 
-def _made_with(record: Record) -> str:
-    # What a classifier of a user's own is made with, only its user knows.
-    library = "torch" if record.config.model == PAPER_MODEL else "numpy"
-    versions = record.versions
-    device = versions.get("device", versions.get("machine", "?"))
-    return f"{library} {versions.get(library, '?')} on {device}"
-
-
-def _mean_epochs(records: Iterable[Record]) -> str:
-    values = [record.epochs for record in records if record.history]
-    return f"{np.mean(values):.1f}" if values else "–"
-
-
-def _mean_accuracy(records: Iterable[Record]) -> str:
-    values = [record.balanced_accuracy for record in records]
-    return f"{100 * np.mean(values):.1f} %" if values else "–"
+def _range(samples: Sequence[Sample], style: str = ".1f") -> str:
+    means = [100 * sample.mean for sample in samples]
+    low, high = f"{min(means):{style}}", f"{max(means):{style}}"
+    return low if low == high else f"{low} to {high}"

@@ -37,7 +37,7 @@ class Dataset:
         The classes' names, in the order of their numbers; numbers become text.
     transform : {"none", "standardize", "rotate"}
         What each run does to the inputs before it trains. ``"none"`` hands them on as they are.
-        The other two are the paper's, for images in bytes; :func:`load_dataset` sets them. Use
+        The other two are for images in bytes; :func:`load_dataset` sets them. Use
         ``dataclasses.replace(dataset, transform="none")`` to have the paper's images as they are.
 
     Examples

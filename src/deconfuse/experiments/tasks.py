@@ -128,8 +128,7 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
     Notes
     -----
     What is done to the inputs is the dataset's ``transform``: nothing, unless the dataset says
-    otherwise, as those of :func:`load_dataset` do. The paper's own network always sees the
-    paper's datasets as the paper prepared them.
+    otherwise, as those of :func:`load_dataset` do.
     """
     if dataset.name != config.dataset:
         raise InputError(

@@ -1,7 +1,10 @@
-"""Tables in Markdown, and how claims and datasets are written in them."""
+"""Tables in Markdown and CSV, and how claims and datasets are written in them."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,10 +13,27 @@ from deconfuse.experiments.analysis import Sample
 from deconfuse.experiments.catalogue import CATALOGUE
 from deconfuse.experiments.claims import Claim, Evidence, Support
 
-__all__ = ["MARKS", "claim_table", "dataset_title", "markdown_table", "mean_and_interval"]
+__all__ = [
+    "MARKS",
+    "claim_table",
+    "claims_csv",
+    "csv_text",
+    "dataset_title",
+    "markdown_table",
+    "mean_and_interval",
+]
 
 #: How tables mark what a cell says.
-MARKS = {Support.YES: "✓", Support.UNCLEAR: "≈", Support.NO: "✗", Support.FEW: "·"}
+MARKS = {
+    Support.YES: "✓",
+    Support.ZERO: "0",
+    Support.UNCLEAR: "?",
+    Support.NO: "✗",
+    Support.FEW: "·",
+}
+
+#: A table with more cells than this is summed up by dataset; its cells are in a CSV file.
+_MOST_CELLS = 16
 
 
 def dataset_title(name: str) -> str:
@@ -37,32 +57,79 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV; numbers with six digits."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row])
+    return stream.getvalue()
+
+
 def claim_table(claim: Claim) -> str:
-    """Return a claim's table and verdict in Markdown."""
+    """Return a claim's table in Markdown: its cells, or a summary where they are many.
+
+    The first claim is the paper's main one and shows all of its cells.
+    """
     if not claim.evidence:
         return "No runs yet."
+    if len(claim.evidence) > _MOST_CELLS and claim.number != "1":
+        return _summary_table(claim)
+    rows = [
+        [row, *(_cell(claim.cell(row, column)) for column in claim.columns)] for row in claim.rows
+    ]
+    return markdown_table(["", *claim.columns], rows)
+
+
+def _summary_table(claim: Claim) -> str:
     rows = []
-    for row in claim.rows:
-        cells = [claim.cell(row, column) for column in claim.columns]
-        counts = [cell.sample.n for cell in cells if cell is not None]
-        seeds = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)}–{max(counts)}"
-        rows.append([row, seeds, *(_cell(cell, claim.scale) for cell in cells)])
-    table = markdown_table(["", "n", *claim.columns], rows)
-    return f"Measured: {claim.measured}.\n\n{table}\n\nVerdict: **{claim.verdict}**."
+    shown = [support for support in MARKS if any(i.support is support for i in claim.evidence)]
+    groups = dict.fromkeys(item.row.split(", GCM")[0] for item in claim.evidence)
+    for group in groups:
+        mine = [item for item in claim.evidence if item.row.split(", GCM")[0] == group]
+        counts = Counter(item.support for item in mine)
+        means = [100 * item.sample.mean for item in mine]
+        rows.append(
+            [
+                group,
+                *(str(counts[support]) for support in shown),
+                f"{min(means):+.1f}",
+                f"{np.median(means):+.1f}",
+                f"{max(means):+.1f}",
+            ]
+        )
+    head = ["", *(support.value for support in shown), "least", "median", "most"]
+    return markdown_table(head, rows)
 
 
-def _cell(evidence: Evidence | None, scale: float) -> str:
+def _cell(evidence: Evidence | None) -> str:
     if evidence is None:
         return "–"
-    note = f" ({evidence.note})" if evidence.note else ""
-    numbers = mean_and_interval(evidence.sample, scale, "+.1f")
+    note = f" {evidence.note}" if evidence.note else ""
+    numbers = mean_and_interval(evidence.sample, style="+.1f")
     return f"{numbers}{note} {MARKS[evidence.support]}"
 
 
+def claims_csv(claims: Iterable[Claim]) -> str:
+    """Return every cell of every claim as CSV, in points."""
+    rows = []
+    for claim in claims:
+        for item in claim.evidence:
+            low, high = item.sample.interval()
+            numbers = [100 * number for number in (item.sample.mean, low, high)]
+            support = item.support.value
+            rows.append(
+                [claim.number, item.row, item.column, *numbers, item.sample.n, item.note, support]
+            )
+    head = ["claim", "row", "column", "mean", "low", "high", "n", "best other", "verdict"]
+    return csv_text(head, rows)
+
+
 def mean_and_interval(sample: Sample | None, scale: float = 100.0, style: str = ".1f") -> str:
-    """Return a mean with its interval, or a dash where there is no run."""
+    """Return a mean and half its interval's width, or a dash where there is no run."""
     if sample is None:
         return "–"
-    low, high = (scale * bound for bound in sample.interval())
     mean = f"{scale * sample.mean:{style}}"
-    return mean if np.isnan(low) else f"{mean} [{low:{style}}, {high:{style}}]"
+    half = scale * (sample.interval()[1] - sample.mean)
+    return mean if np.isnan(half) else f"{mean}±{half:{style.lstrip('+')}}"

@@ -1,0 +1,211 @@
+"""How much Experiment 2 rests on the grid: measured from the arrays that runs leave behind.
+
+Records hold the geometric confusion matrices of one grid. What another grid, fewer points or a
+turned embedding would have given needs the embeddings, which stay in the data folder; what is
+measured of them is kept in one JSON line per run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import deconfuse as dc
+from deconfuse._files import write_text
+from deconfuse.errors import InputError
+from deconfuse.experiments.analysis import Matrix, Question, Sample, Scores, grid_answers
+from deconfuse.experiments.arrays import RunArrays, read_arrays
+from deconfuse.experiments.config import RunConfig, random_state
+from deconfuse.experiments.measuring import overlap_clusters
+from deconfuse.experiments.records import WEIGHTINGS, Record
+
+__all__ = ["N_SHIFTS", "GridRecord", "measure_grids", "read_grids", "score_grids", "write_grids"]
+
+#: How many grids are averaged over.
+N_SHIFTS = 32
+
+#: How many random subsets stand for a run with fewer points.
+_SUBSETS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridRecord:
+    """What the grid alone changes in one run.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    agreement : float
+        Overlap of the confusion matrix of the arrays with that of the record: 1 where training
+        again gave the very same run.
+    pure : float
+        The share of points in cells with one label and one prediction.
+    moved : dict of str to tuple of float
+        Overlap of each GCM (in the order of ``WEIGHTINGS``) with the one of the same embedding
+        turned at random, for ``"one"`` grid and ``"averaged"`` ones.
+    overlaps : dict of str to ndarray
+        Overlap of each GCM (row) with each normalization (column): ``"averaged"`` over grids, and
+        ``"equal-points"``, cut to as many points as the smallest level of the seed has.
+    """
+
+    config: RunConfig
+    agreement: float
+    pure: float
+    moved: Mapping[str, tuple[float, ...]]
+    overlaps: Mapping[str, Matrix]
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON."""
+        fields = {
+            "config": self.config.to_json(),
+            "agreement": round(self.agreement, 6),
+            "pure": round(self.pure, 6),
+            "moved": {name: [round(v, 6) for v in values] for name, values in self.moved.items()},
+            "overlaps": {name: table.round(6).tolist() for name, table in self.overlaps.items()},
+        }
+        return json.dumps(fields, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> GridRecord:
+        """Read a line that :meth:`to_json` wrote."""
+        fields = json.loads(line)
+        return cls(
+            RunConfig.from_json(fields["config"]),
+            float(fields["agreement"]),
+            float(fields["pure"]),
+            {name: tuple(values) for name, values in fields["moved"].items()},
+            {name: np.array(table, dtype=float) for name, table in fields["overlaps"].items()},
+        )
+
+
+def measure_grids(records: Iterable[Record], cache: Path) -> list[GridRecord]:
+    """Measure every imbalanced run that has a record and arrays, seed by seed.
+
+    A seed counts only with all of its levels: an equal number of points means nothing otherwise.
+    """
+    seeds: dict[tuple[str, int], list[Record]] = {}
+    for record in records:
+        if record.config.sampling == "relative":
+            seeds.setdefault((record.config.dataset, record.config.seed), []).append(record)
+    found = []
+    for runs in seeds.values():
+        arrays = [read_arrays(cache, run.config) for run in runs]
+        kept = [item for item in arrays if item is not None]
+        if len(kept) == len(runs):
+            fewest = min(len(item.labels) for item in kept)
+            found += [_measure(item, run, fewest) for item, run in zip(kept, runs, strict=True)]
+    return found
+
+
+def _measure(arrays: RunArrays, record: Record, fewest: int) -> GridRecord:
+    rng = random_state(arrays.config, "grids")
+    width = arrays.embeddings.shape[1]
+    turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
+    everything = np.arange(len(arrays.labels))
+    one, other = (_gcms(arrays, everything, 1, m) for m in (None, turn))
+    averaged, turned = (_gcms(arrays, everything, N_SHIFTS, m) for m in (None, turn))
+    subsets = [rng.choice(everything, fewest, replace=False) for _ in range(_SUBSETS)]
+    fewer = [_table(_gcms(arrays, subset, 1)) for subset in subsets]
+    return GridRecord(
+        arrays.config,
+        dc.overlap(one["all"].normalized.source.counts, record.matrix),
+        _pure_share(one["all"], arrays),
+        {"one": _agreement(one, other), "averaged": _agreement(averaged, turned)},
+        {"averaged": _table(averaged), "equal-points": np.mean(fewer, axis=0)},
+    )
+
+
+def _gcms(
+    arrays: RunArrays,
+    points: NDArray[np.int64],
+    n_shifts: int,
+    turn: NDArray[np.float64] | None = None,
+) -> dict[str, dc.GeometricConfusion]:
+    embeddings: NDArray[np.floating] = arrays.embeddings
+    if turn is not None:
+        embeddings = embeddings @ turn
+    return overlap_clusters(
+        (embeddings[points], arrays.labels[points], arrays.predictions[points]),
+        len(arrays.classes),
+        arrays.config.n_components,
+        n_shifts=n_shifts,
+    )
+
+
+def _table(gcms: Mapping[str, dc.GeometricConfusion]) -> Matrix:
+    return np.array(
+        [[dc.overlap(gcms[a].matrix, gcms[b].normalized) for b in WEIGHTINGS] for a in WEIGHTINGS]
+    )
+
+
+def _agreement(
+    one: Mapping[str, dc.GeometricConfusion], other: Mapping[str, dc.GeometricConfusion]
+) -> tuple[float, ...]:
+    return tuple(dc.overlap(one[name].matrix, other[name].matrix) for name in WEIGHTINGS)
+
+
+def _pure_share(gcm: dc.GeometricConfusion, arrays: RunArrays) -> float:
+    """Return the share of points in cells where label and prediction are the same for all."""
+    assert gcm.binning is not None, "the points are in memory"
+    cells = gcm.binning.cells
+    pairs = arrays.labels * len(arrays.classes) + arrays.predictions
+    kinds = np.unique(np.stack([cells, pairs]), axis=1)
+    n_kinds = np.bincount(kinds[0], minlength=gcm.n_cells)
+    return float(np.mean(n_kinds[cells] == 1))
+
+
+def write_grids(folder: Path, grids: Sequence[GridRecord]) -> None:
+    """Write one file per dataset, one line per run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for dataset in dict.fromkeys(grid.config.dataset for grid in grids):
+        lines = [grid.to_json() for grid in grids if grid.config.dataset == dataset]
+        write_text(folder / f"{dataset}.jsonl", "\n".join(lines) + "\n")
+
+
+def read_grids(folder: str | os.PathLike[str]) -> list[GridRecord]:
+    """Read what :func:`write_grids` wrote; nothing where there is nothing."""
+    found = []
+    for path in sorted(Path(folder).glob("*.jsonl")):
+        try:
+            found += [GridRecord.from_json(line) for line in path.read_text().splitlines()]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"{path} must be measurements of grids, but a line cannot be read ({error}).",
+                hint="delete it, and measure again with `deconfuse reproduce --grids`.",
+            ) from error
+    return found
+
+
+def score_grids(grids: Iterable[GridRecord]) -> Scores:
+    """Return the Overlaps of other grids as scores, with targets such as ``"averaged gcm bi"``."""
+    values: dict[Question, dict[int, float]] = {}
+    for grid in grids:
+        config = grid.config
+        for kind, table in grid.overlaps.items():
+            for target, method, metric, score in grid_answers(kind, table):
+                question = Question(config.dataset, config.alpha or 0.0, target, method, metric)
+                values.setdefault(question, {})[config.seed] = score
+    return Scores(values)
+
+
+def grid_summary(grids: Sequence[GridRecord]) -> dict[str, Sample]:
+    """Return, by seed: how far the GCMs move when the embedding turns, and the share of pure cells.
+
+    Keys are ``"one"``, ``"averaged"`` (1 minus the Overlap, mean of the four), and ``"pure"``.
+    """
+    found: dict[str, dict[int, list[float]]] = {}
+    for grid in grids:
+        numbers = {name: 1.0 - float(np.mean(values)) for name, values in grid.moved.items()}
+        for name, number in {**numbers, "pure": grid.pure}.items():
+            found.setdefault(name, {}).setdefault(grid.config.seed, []).append(number)
+    return {
+        name: Sample(np.array([np.mean(numbers) for numbers in by_seed.values()]))
+        for name, by_seed in found.items()
+    }

@@ -1,0 +1,128 @@
+"""An outside judge: do the matrices of networks rank confusions as people do?
+
+CIFAR-10H (Peterson, Battleday, Griffiths and Russakovsky 2019) has the answers of about fifty
+people for each test image of CIFAR-10. Its licence forbids to ship it; it is read from a file that
+the user has, and only correlations with it are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from deconfuse._files import write_text
+from deconfuse.errors import InputError
+from deconfuse.experiments.analysis import Matrix, Sample, normalizations
+from deconfuse.experiments.datasets import load_dataset
+from deconfuse.experiments.records import Record
+
+__all__ = ["DATASET", "compare_with_people", "read_answers", "read_comparison", "write_comparison"]
+
+#: The dataset that people were shown.
+DATASET = "cifar10"
+
+#: The sha256 of ``data/cifar10h-counts.npy`` in the public repository jcpeterson/cifar-10h.
+_SHA256 = "9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff"
+
+#: What is compared with people's answers.
+MATRICES = ("bi", "row", "raw")
+
+#: Spearman's correlation by matrix, level and seed.
+Comparison = dict[str, dict[str, dict[int, float]]]
+
+
+def read_answers(path: str | os.PathLike[str], labels: NDArray[np.int64]) -> Matrix:
+    """Return people's confusion matrix: true classes on rows, what people said on columns.
+
+    Parameters
+    ----------
+    path : path
+        ``cifar10h-counts.npy`` as released.
+    labels : ndarray of shape (10000,)
+        The classes of the test images, in the order of the test batch.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"`--human` must be a file that can be read, got {path} ({error.strerror})."
+        ) from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != _SHA256:
+        raise InputError(
+            f"{path} must be CIFAR-10H's cifar10h-counts.npy with the sha256 {_SHA256}, "
+            f"got {digest}.",
+            hint="get data/cifar10h-counts.npy from github.com/jcpeterson/cifar-10h.",
+        )
+    answers = np.load(io.BytesIO(content), allow_pickle=False)
+    matrix = np.zeros((answers.shape[1], answers.shape[1]))
+    np.add.at(matrix, labels, answers)
+    return matrix
+
+
+def compare_with_people(
+    records: Sequence[Record], path: str | os.PathLike[str], data: str | os.PathLike[str]
+) -> Comparison:
+    """Correlate the confusions of each imbalanced CIFAR-10 run with those of people.
+
+    Only cells off the diagonal count, each with its direction.
+    """
+    people = read_answers(path, load_dataset(DATASET, data).test_labels)
+    found: Comparison = {name: {} for name in MATRICES}
+    for record in records:
+        config = record.config
+        if config.dataset != DATASET or config.sampling not in ("relative", "balanced"):
+            continue
+        level = "balanced" if config.alpha is None else f"{config.alpha:g}"
+        matrices = normalizations(record.matrix, record.epsilon)
+        matrices["raw"] = record.matrix.astype(np.float64)
+        for name in MATRICES:
+            found[name].setdefault(level, {})[config.seed] = _rank_correlation(
+                people, matrices[name]
+            )
+    return found
+
+
+def _rank_correlation(one: Matrix, other: Matrix) -> float:
+    errors = ~np.eye(len(one), dtype=bool)
+    return float(spearmanr(one[errors], other[errors]).statistic)
+
+
+def difference(found: Comparison, one: str, other: str, level: str) -> Sample:
+    """Return one matrix's correlations minus another's, seed by seed."""
+    first, second = found[one][level], found[other][level]
+    return Sample(np.array([first[seed] - second[seed] for seed in sorted(first)]))
+
+
+def write_comparison(path: Path, found: Comparison) -> None:
+    """Write the correlations, rounded to six digits."""
+    rounded = {
+        name: {
+            level: {str(seed): round(value, 6) for seed, value in sorted(by_seed.items())}
+            for level, by_seed in levels.items()
+        }
+        for name, levels in found.items()
+    }
+    write_text(path, json.dumps({"sha256": _SHA256, "spearman": rounded}, indent=1) + "\n")
+
+
+def read_comparison(path: Path) -> Comparison:
+    """Read what :func:`write_comparison` wrote; nothing where there is nothing."""
+    if not path.exists():
+        return {}
+    stored = json.loads(path.read_text(encoding="utf-8"))["spearman"]
+    return {
+        name: {
+            level: {int(seed): float(value) for seed, value in by_seed.items()}
+            for level, by_seed in levels.items()
+        }
+        for name, levels in stored.items()
+    }
