@@ -15,8 +15,9 @@ SOURCE = Path(deconfuse.__file__).parent
 ROWS = [
     ["_version", "errors", "_files", "_memory", "_checks", "_text"],
     [
-        "_classes",
-        "_words",
+        "classes",
+        "counts",
+        "reading.words",
         "_strangers",
         "_sources",
         "_columns",
@@ -24,7 +25,6 @@ ROWS = [
         "reading.count_checks",
         "reading.matrices",
         "_csv_matrix",
-        "counting",
         "confusion",
     ],
     ["storage", "examples"],

@@ -90,8 +90,8 @@ def kind_of(value: object) -> LabelKind | None:
     return None
 
 
-def as_label(value: object, *, name: str) -> Label:
-    """Return a class name as a plain Python int, str, bool or date.
+def as_label(value: object, *, what: str) -> Label:
+    """Return a class name as a plain Python int, str, bool or date; ``what`` names its source.
 
     Whole floats become ints and midnights become dates: both are how tables store them.
     """
@@ -103,19 +103,19 @@ def as_label(value: object, *, name: str) -> Label:
         return str.__str__(value)
     if is_missing(value):
         raise InputError(
-            f"`{name}` must have no missing values, got {value!r}.",
+            f"{what} must have no missing values, got {value!r}.",
             hint="drop these samples, or give the missing class a name of its own.",
         )
     if isinstance(value, (datetime.datetime, np.datetime64)):
-        return _as_date(value, name=name)
+        return _as_date(value, what=what)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
     if isinstance(value, (float, np.floating)) and np.isfinite(value) and float(value).is_integer():
         return int(value)
-    raise _no_label(value, name=name)
+    raise _no_label(value, what=what)
 
 
-def _as_date(value: datetime.datetime | np.datetime64, *, name: str) -> datetime.date:
+def _as_date(value: datetime.datetime | np.datetime64, *, what: str) -> datetime.date:
     """Return the date of a midnight, local where the value has a time zone."""
     # What Python's datetime cannot hold would be cut off below without a word.
     rest = bool(getattr(value, "nanosecond", 0))
@@ -125,15 +125,15 @@ def _as_date(value: datetime.datetime | np.datetime64, *, name: str) -> datetime
         rest, time = bool(time != value), time.item()
     # Years beyond those of Python's datetime are plain numbers here.
     if rest or not isinstance(time, datetime.datetime) or time.time() != datetime.time():
-        raise _no_label(value, name=name)
+        raise _no_label(value, what=what)
     return time.date()
 
 
-def _no_label(value: object, *, name: str) -> InputError:
+def _no_label(value: object, *, what: str) -> InputError:
     return InputError(
-        f"Values of `{name}` must be int, str, bool or date, got {_short(value)}"
+        f"Values of {what} must be int, str, bool or date, got {_short(value)}"
         f" ({type(value).__name__}).",
-        hint="name classes by whole numbers or by strings.",
+        hint="name classes by integers or by strings.",
     )
 
 
@@ -146,14 +146,14 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
         )
     if isinstance(values, (set, frozenset)):
         raise InputError(
-            f"`{name}` must be in an order, got a {type(values).__name__}, which has none.",
+            f"`{name}` must have an order, got a {type(values).__name__}, which has none.",
             hint=f"choose one, as in `sorted({name})`." if name.isidentifier() else None,
         )
     if getattr(values, "ndim", 1) != 1:
         raise InputError(
             f"`{name}` must be one-dimensional, got {getattr(values, 'ndim', 0)} axes."
         )
-    names = tuple(as_label(value, name=name) for value in values)
+    names = tuple(as_label(value, what=f"`{name}`") for value in values)
     if not names:
         raise InputError(f"`{name}` must name at least one class, got none.")
     kinds = {kind_of(value) for value in names}
@@ -161,7 +161,7 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
         raise InputError(
             f"`{name}` must be of one type, got {' and '.join(sorted(map(str, kinds)))}:"
             f" {show(names)}.",
-            hint="turn all names into strings, or all into whole numbers.",
+            hint="convert all names to strings, or all to integers.",
         )
     if len(set(names)) < len(names):
         repeated = [value for value, times in Counter(names).items() if times > 1]

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from deconfuse._checks import LabelKind, as_label, is_missing, kind_of, show
 from deconfuse._sources import Coded, not_one_dimensional, open_source
-from deconfuse._words import WordTable
 from deconfuse.errors import InputError
+from deconfuse.reading.words import WordTable
 
 __all__ = ["CHUNK", "LabelColumn", "Vocabulary", "WeightColumn", "open_labels", "open_weights"]
 
@@ -242,7 +242,7 @@ def _encode_list(
     if any(issubclass(one, (float, np.floating)) for one in types):
         floats = [value for value in values if isinstance(value, (float, np.floating))]
         _whole(np.array(floats, dtype=np.float64), name)
-    labels = [as_label(value, name=name) for value in values]
+    labels = [as_label(value, what=f"`{name}`") for value in values]
     kinds = {kind for kind in map(kind_of, labels) if kind is not None}
     if len(kinds) != 1:
         raise _mixed(name, kinds)

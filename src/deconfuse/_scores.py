@@ -256,7 +256,7 @@ def check_informative(table: FloatArray, codes: NDArray[np.intp]) -> None:
 
 def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     try:
-        names = [as_label(value, name="y") for value in labels]
+        names = [as_label(value, what="`y`") for value in labels]
     except InputError as error:
         raise InputError(f"{error.message} Unknown label type.", hint=error.hint) from error
     kinds = {type(name) for name in names}

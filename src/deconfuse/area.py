@@ -370,7 +370,7 @@ def _by_name(labels: tuple[Label, ...], areas: Any) -> Any:
     # Lists have a method of that name.
     if index is None or callable(index):
         return areas
-    names = [as_label(name, name="index of areas") for name in index]
+    names = [as_label(name, what="The index of areas") for name in index]
     if names == list(range(len(names))) and set(names) != set(labels):
         # What pandas counts by itself where nobody gave names.
         return areas

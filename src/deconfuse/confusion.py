@@ -1,4 +1,4 @@
-"""The confusion matrix as a value: counts and class names, merged, coarsened, reordered, saved."""
+"""The confusion matrix as a value: classes and counts, merged, coarsened, reordered, saved."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from deconfuse._checks import (
-    CountMatrix,
-    Label,
-    as_count_matrix,
-    class_names,
-    kind_of,
-    show,
-)
-from deconfuse._classes import coarser, reordered, union
-from deconfuse._tally import prefers_sparse
-from deconfuse.counting import count_pairs, moved, positions_of
+from deconfuse._checks import CountMatrix, Label, show
+from deconfuse.classes import Classes
+from deconfuse.counts import Counts
 from deconfuse.errors import InputError
 from deconfuse.reading.matrices import by_position, is_frame, named_counts, named_variances
 
@@ -35,10 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfusionMatrix"]
 
-_INT64_MAX = int(np.iinfo(np.int64).max)
 
-
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class ConfusionMatrix:
     """Counts of (true class, predicted class) pairs, with the names of the classes.
 
@@ -63,12 +52,14 @@ class ConfusionMatrix:
     labels : tuple
     variances : ndarray or csr_array
         Read-only; the same object as ``counts`` when no weights were given.
+    outcomes : tuple of str
+        Names of answers that are no class, such as "refused"; see `outcome_counts`.
 
     Notes
     -----
-    Two matrices are equal when they have the same names in the same order, and the same counts
-    and variances. Equal matrices have equal hashes. A matrix of zeros is allowed: it is the
-    neutral element of ``+``, as an empty shard.
+    Two matrices are equal when they have the same names in the same order, and the same counts,
+    variances and outcomes. Equal matrices have equal hashes. A matrix of zeros is allowed: it is
+    the neutral element of ``+``, as an empty shard.
 
     Examples
     --------
@@ -81,37 +72,52 @@ class ConfusionMatrix:
            [1, 1]])
     """
 
-    counts: CountMatrix
-    labels: tuple[Label, ...]
-    variances: CountMatrix
+    classes: Classes
+    _square: Counts
+    outcomes: tuple[str, ...]
+    _beside: Counts | None
 
     def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
-        names = class_names(labels)
+        classes = Classes.of(labels)
+        names = classes.names
         counts, variances = (by_position(given, names) for given in (counts, variances))
         if is_frame(counts) or is_frame(variances):
             # By name, as in `from_counts`: the order of a frame need not be that of the labels.
             if variances is not None:
                 variances = named_variances(variances, counts, names)
             counts = named_counts(counts, names)[0]
-        matrix = _settled(as_count_matrix(counts))
-        if len(names) != matrix.shape[0]:
+        square = Counts.of(counts, variances)
+        if len(classes) != square.n_classes:
             raise InputError(
-                f"`labels` must have one name per class, got {len(names):,} names for"
-                f" {matrix.shape[0]:,} classes.",
+                f"`labels` must have one name per class, got {len(classes):,} names for"
+                f" {square.n_classes:,} classes.",
             )
-        spread = matrix
-        if variances is not None and variances is not counts:
-            spread = _settled(as_count_matrix(variances, name="variances"))
-            if spread.shape != matrix.shape:
-                raise InputError(
-                    f"`variances` must have the shape of `counts`, got {spread.shape} for"
-                    f" {matrix.shape}.",
-                )
-            if _same(spread, matrix):
-                spread = matrix
-        object.__setattr__(self, "counts", matrix)
-        object.__setattr__(self, "labels", names)
-        object.__setattr__(self, "variances", spread)
+        self._fill(classes, square, (), None)
+
+    @classmethod
+    def _of(
+        cls,
+        classes: Classes,
+        square: Counts,
+        outcomes: tuple[str, ...] = (),
+        beside: Counts | None = None,
+    ) -> ConfusionMatrix:
+        """Make a matrix of trusted parts.
+
+        ``beside`` is over the classes and then the outcomes, with nothing in the square of the
+        classes; None where there are no outcomes.
+        """
+        made = object.__new__(cls)
+        made._fill(classes, square, outcomes, beside)
+        return made
+
+    def _fill(
+        self, classes: Classes, square: Counts, outcomes: tuple[str, ...], beside: Counts | None
+    ) -> None:
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "_square", square)
+        object.__setattr__(self, "outcomes", outcomes)
+        object.__setattr__(self, "_beside", beside)
 
     @classmethod
     def from_predictions(
@@ -121,6 +127,10 @@ class ConfusionMatrix:
         *,
         labels: Iterable[Any] | None = None,
         sample_weight: Any = None,
+        outcomes: Iterable[str] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
+        normalize_text: bool = False,
     ) -> ConfusionMatrix:
         """Count the pairs of two columns of class labels.
 
@@ -133,8 +143,18 @@ class ConfusionMatrix:
             The classes in the order wanted, also those that do not occur. By default the sorted
             classes that occur; for categoricals too, as in scikit-learn.
         sample_weight : sequence of shape (n_samples,), optional
-            Finite, non-negative weights. Whole numbers give whole counts. The sums of their
-            squares are kept as ``variances``.
+            Finite, non-negative weights. Integers give integer counts. The sums of their squares
+            are kept as ``variances``.
+        outcomes : sequence of str, optional
+            Names that are no class. As a prediction: an answer that names no class, such as
+            "refused". As a label: nothing was there, such as "background".
+        other : str, optional
+            The outcome that takes every prediction outside ``labels``, such as free text. A label
+            outside them stays an error.
+        missing : str, optional
+            The outcome that takes missing predictions. A missing label stays an error.
+        normalize_text : bool
+            Ignore case and outer spaces of text. A warning says how many values this changed.
 
         Returns
         -------
@@ -149,8 +169,8 @@ class ConfusionMatrix:
         Warns
         -----
         DeconfuseWarning
-            If no class is in both columns and ``labels`` are not given: the model may be that bad,
-            but "cat" and "Cat" look the same.
+            If no class is in both columns, or classes differ only in case or outer spaces, and
+            ``labels`` are not given.
 
         Notes
         -----
@@ -166,13 +186,32 @@ class ConfusionMatrix:
         >>> cm.counts
         array([[1, 1],
                [0, 1]])
+
+        A language model that answers in prose:
+
+        >>> answers = ["cat", "I cannot tell", None, "dog"]
+        >>> cm = ConfusionMatrix.from_predictions(
+        ...     ["cat", "cat", "dog", "dog"], answers,
+        ...     labels=["cat", "dog"], other="invalid", missing="no answer",
+        ... )
+        >>> cm.total, cm.n_samples, cm.outcomes, cm.outcome_counts.tolist()
+        (2, 4, ('invalid', 'no answer'), [[1, 0], [0, 1]])
         """
-        pairs = count_pairs(y_true, y_pred, labels=labels, sample_weight=sample_weight)
-        return cls(pairs.counts, pairs.labels, pairs.variances)
+        from deconfuse.reading.pair_sums import ClassOptions
+        from deconfuse.reading.sequences import count_sequences
+
+        options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
+        return count_sequences(y_true, y_pred, sample_weight, options)
 
     @classmethod
     def from_counts(
-        cls, counts: Any, labels: Iterable[Any] | None = None, *, variances: Any = None
+        cls,
+        counts: Any,
+        labels: Iterable[Any] | None = None,
+        *,
+        variances: Any = None,
+        transpose: bool = False,
+        drop: Iterable[Any] = (),
     ) -> ConfusionMatrix:
         """Take a matrix that was counted elsewhere.
 
@@ -180,18 +219,19 @@ class ConfusionMatrix:
         ----------
         counts : array-like, DataFrame or sparse array of shape (n_classes, n_classes)
             True classes on rows, predicted classes on columns. A DataFrame has its class names
-            in its columns and its index (or first column), which are aligned by name; columns
-            that are the text of rows, as files have them, are these classes. Axes named as if
-            predictions were on rows are refused. So are totals, as a crosstab with margins has
-            them: a row and a column that add up all others, whatever they are called, where that
-            can be no accident; without names, only as the last of four or more. If one really is
-            a class, give the bare numbers and ``labels``.
+            in its columns and its index (or first column), which are aligned by name. A DataFrame
+            whose axes are named as if predictions were on rows is refused, and so is a line called
+            "total", "all" or "sum" that is the sum of the others.
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.
         variances : array-like, DataFrame or sparse array, optional
             Sum of squared weights of each cell, if the counts are weighted. A DataFrame is aligned
             by name as the counts are; it is needed where these are put in another order.
+        transpose : bool
+            Whether predictions are on the rows of ``counts``.
+        drop : sequence, optional
+            Names of rows and columns to leave out, such as totals.
 
         Returns
         -------
@@ -207,16 +247,70 @@ class ConfusionMatrix:
         if any(isinstance(one, ConfusionMatrix) for one in (counts, getattr(counts, "source", 0))):
             raise InputError(
                 f"`counts` must be a matrix of numbers, got a {type(counts).__name__}.",
-                hint="use a ConfusionMatrix as it is (`reorder` changes its classes); a Normalized"
+                hint="use a ConfusionMatrix as it is (`reindex` changes its classes); a Normalized"
                 " has its counts in `.source` and its values in `.matrix`.",
             )
+        if variances is not None and (transpose or list(drop)):
+            raise InputError(
+                "`variances` must come with counts that are used as they are, got `transpose` or"
+                " `drop` too.",
+                hint="transpose with `.T` and leave classes out with `subset` afterwards.",
+            )
         if labels is not None:
-            labels = class_names(labels)
+            labels = Classes.of(labels).names
             counts, variances = (by_position(given, labels) for given in (counts, variances))
-        matrix, names = named_counts(counts, labels)
-        if variances is not None:
-            variances = named_variances(variances, counts, names)
-        return cls(matrix, names, variances)
+        matrix, names = named_counts(counts, labels, transpose=transpose, drop=drop)
+        if variances is None:
+            return cls._of(Classes.of(names), Counts.trusted(matrix))
+        return cls(matrix, names, named_variances(variances, counts, names))
+
+    @classmethod
+    def from_shares(
+        cls, matrix: Any, labels: Iterable[Any] | None = None, *, row_totals: Any = None
+    ) -> ConfusionMatrix:
+        """Take a published matrix of row shares or row percentages.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (n_classes, n_classes)
+            Rows that sum to 1 or to 100, up to rounding.
+        labels : sequence, optional
+            Class names; by default those of a DataFrame, or 0, 1, 2 and so on.
+        row_totals : sequence of shape (n_classes,), optional
+            Samples of each true class. By default 1 for every class: the bi-normalized matrix does
+            not depend on the totals, but intervals need them.
+
+        Returns
+        -------
+        ConfusionMatrix
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> ConfusionMatrix.from_shares([[90, 10], [50, 50]], row_totals=[200, 20]).counts
+        array([[180.,  20.],
+               [ 10.,  10.]])
+        """
+        names = None
+        if is_frame(matrix):
+            matrix, names = named_counts(matrix, labels)
+        shares = np.asarray(matrix, dtype=np.float64)
+        sums = shares.sum(axis=-1) if shares.ndim == 2 else np.zeros(1)
+        whole = 100.0 if sums.max() > 2 else 1.0
+        if not np.allclose(sums, whole, rtol=0.02):
+            raise InputError(
+                f"Rows of `matrix` must sum to 1 or to 100, got sums from {sums.min():g} to"
+                f" {sums.max():g}.",
+                hint="for counts use `from_counts`.",
+            )
+        totals = np.ones(len(shares)) if row_totals is None else np.asarray(row_totals, np.float64)
+        if totals.shape != sums.shape or not (np.isfinite(totals) & (totals >= 0)).all():
+            raise InputError(
+                f"`row_totals` must be one non-negative number per class, got shape {totals.shape}"
+                f" for {len(shares):,} classes."
+            )
+        chosen = labels if names is None else names
+        return cls(shares / sums[:, None] * totals[:, None], chosen or range(len(shares)))
 
     @classmethod
     def from_frame(
@@ -227,12 +321,41 @@ class ConfusionMatrix:
         prediction: str = "prediction",
         weight: str | None = None,
         scores: Scores | None = None,
+        labels: Iterable[Any] | None = None,
+        outcomes: Iterable[str] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
+        normalize_text: bool = False,
     ) -> ConfusionMatrix:
         """Count two columns of a data frame inside its own engine.
 
-        Takes frames of pandas, Polars (eager and lazy), PyArrow, DuckDB, Dask, PySpark and Ibis;
-        only the distinct pairs leave the engine. With ``scores``, the prediction is the class
-        with the highest score. See `deconfuse.reading.frames.count_frame` for all of it.
+        Parameters
+        ----------
+        frame : data frame
+            Of pandas, Polars (eager or lazy), PyArrow (a table, record batch, reader or dataset),
+            DuckDB (a relation), Dask, PySpark or Ibis.
+        label, prediction : str
+            Columns of class names. Where a default name is absent, the usual ones are looked for
+            ("y_true", "target", "y_pred", "pred" and so on), and a ``ColumnChoiceWarning`` says
+            which were taken.
+        weight : str, optional
+            Column of sample weights, finite and non-negative.
+        scores : str, sequence of str, or mapping, optional
+            Take the class with the highest score as the prediction, instead of a column: the name
+            of a column of lists, the columns named by their classes, or a mapping of columns to
+            classes.
+        labels, outcomes, other, missing, normalize_text
+            As in `from_predictions`.
+
+        Returns
+        -------
+        ConfusionMatrix
+            The one that `from_predictions` gives for the same columns.
+
+        Notes
+        -----
+        Only distinct pairs leave the engine, and at most 25 million of them. Lazy frames are not
+        collected; Polars runs them on its streaming engine.
 
         Examples
         --------
@@ -244,8 +367,12 @@ class ConfusionMatrix:
                [1, 0]])
         """
         from deconfuse.reading.frames import count_frame
+        from deconfuse.reading.pair_sums import ClassOptions
 
-        return count_frame(frame, label=label, prediction=prediction, weight=weight, scores=scores)
+        options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
+        return count_frame(
+            frame, label=label, prediction=prediction, weight=weight, scores=scores, options=options
+        )
 
     @classmethod
     def from_file(
@@ -269,34 +396,89 @@ class ConfusionMatrix:
         return count_file(path, label=label, prediction=prediction, weight=weight, scores=scores)
 
     @property
+    def counts(self) -> CountMatrix:
+        """The square of the classes: true on rows, predicted on columns."""
+        return self._square.cells
+
+    @property
+    def variances(self) -> CountMatrix:
+        """Sums of squared sample weights; the same object as ``counts`` without weights."""
+        return self._square.variances
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Class names in matrix order."""
+        return self.classes.names
+
+    @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return len(self.labels)
+        return len(self.classes)
 
     @property
     def is_sparse(self) -> bool:
         """Whether ``counts`` is a sparse array."""
-        return sp.issparse(self.counts)
+        return self._square.is_sparse
 
     @property
     def is_weighted(self) -> bool:
         """Whether samples had weights, so that ``variances`` differ from ``counts``."""
-        return self.variances is not self.counts
+        return self._square.is_weighted
 
     @property
     def total(self) -> int | float:
-        """Sum of all counts."""
-        return self.counts.sum().item()
+        """Sum of ``counts``: the samples whose label and prediction both name a class."""
+        return self._square.total
+
+    @property
+    def n_samples(self) -> int | float:
+        """Sum of everything, outcomes included."""
+        return self.total + (0 if self._beside is None else self._beside.total)
+
+    @property
+    def outcome_counts(self) -> npt.NDArray[Any]:
+        """Samples of each true class for which an outcome was said instead of a class.
+
+        Shape (n_classes, n_outcomes).
+        """
+        return self._outcome_block(slice(None, self.n_classes), slice(self.n_classes, None))
+
+    @property
+    def background_counts(self) -> npt.NDArray[Any]:
+        """What was said where the label is an outcome: nothing was there.
+
+        Shape (n_outcomes, n_classes).
+        """
+        return self._outcome_block(slice(self.n_classes, None), slice(None, self.n_classes))
+
+    def _outcome_block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        if self._beside is None:
+            n_rows, n_columns = (
+                self.n_classes if part.start is None else 0 for part in (rows, columns)
+            )
+            return np.zeros((n_rows, n_columns), dtype=np.int64)
+        block = self._beside.cells[rows, columns]
+        return np.asarray(block if isinstance(block, np.ndarray) else block.toarray())
 
     @property
     def label_counts(self) -> npt.NDArray[Any]:
-        """How often each class is the true one: row sums."""
-        return np.asarray(self.counts.sum(axis=1))
+        """How often each class is the true one: row sums of ``counts``."""
+        return self._square.sums(axis=1)
 
     @property
     def prediction_counts(self) -> npt.NDArray[Any]:
-        """How often each class is predicted: column sums."""
-        return np.asarray(self.counts.sum(axis=0))
+        """How often each class is predicted: column sums of ``counts``."""
+        return self._square.sums(axis=0)
+
+    @property
+    def T(self) -> ConfusionMatrix:  # noqa: N802 - NumPy's name
+        """The matrix with labels and predictions swapped."""
+        beside = None if self._beside is None else self._beside.transpose()
+        return ConfusionMatrix._of(self.classes, self._square.transpose(), self.outcomes, beside)
+
+    def dense(self) -> npt.NDArray[Any]:
+        """Return the counts as one array, also where they are sparse."""
+        return self._square.dense()
 
     @property
     def accuracy(self) -> float:
@@ -335,7 +517,9 @@ class ConfusionMatrix:
         >>> cm.index_of(["dog", "cat", "dog"])
         array([1, 0, 1])
         """
-        return positions_of(labels, self.labels, name="labels")
+        from deconfuse.reading.sequences import positions_of
+
+        return positions_of(labels, self.classes, name="labels")
 
     def normalize(
         self,
@@ -349,7 +533,7 @@ class ConfusionMatrix:
         return normalize(self, method, epsilon=epsilon, throw=throw)
 
     def __add__(self, other: object) -> ConfusionMatrix:
-        """Merge two shards: counts and variances of classes of the same name add up.
+        """Merge two shards: counts of classes and outcomes of the same name add up.
 
         The classes are those of both; sorted if both are, else those on the left first. So
         merging shards gives the matrix of counting them at once, in any order.
@@ -358,29 +542,39 @@ class ConfusionMatrix:
             return self
         if not isinstance(other, ConfusionMatrix):
             return NotImplemented
-        labels = union(self.labels, other.labels)
-        total = self.total + other.total
-        if isinstance(total, int) and total > _INT64_MAX:
+        classes = self.classes.union(other.classes)
+        outcomes = tuple(dict.fromkeys((*self.outcomes, *other.outcomes)))
+        clash = [name for name in outcomes if name in classes]
+        if clash:
             raise InputError(
-                f"Merged counts must add up to at most 2**63 - 1, got {total:,}"
-                " (integer overflow).",
-                hint="count in floats: `ConfusionMatrix.from_counts(cm.counts * 1.0, cm.labels)`.",
+                f"A name must be a class or an outcome in both matrices, got {show(clash)}.",
+                hint="use `treat_as_outcome` on the matrix where it is a class.",
             )
-        if not np.isfinite(total):
-            raise InputError("Merged counts must have a finite total, got infinity.")
-        place = {value: position for position, value in enumerate(labels)}
-        mine = np.array([place[value] for value in self.labels])
-        theirs = np.array([place[value] for value in other.labels])
-        n_classes = len(labels)
-        counts = _sum(moved(self.counts, mine, n_classes), moved(other.counts, theirs, n_classes))
-        if not self.is_weighted and not other.is_weighted:
-            return ConfusionMatrix(counts, labels)
-        variances = _sum(
-            moved(self.variances, mine, n_classes), moved(other.variances, theirs, n_classes)
-        )
-        return ConfusionMatrix(counts, labels, variances)
+        one, two = (cm._moved(classes, outcomes) for cm in (self, other))
+        beside = None
+        if one._beside is not None and two._beside is not None:
+            beside = one._beside + two._beside
+        return ConfusionMatrix._of(classes, one._square + two._square, outcomes, beside)
 
     __radd__ = __add__
+
+    def _moved(self, classes: Classes, outcomes: tuple[str, ...]) -> ConfusionMatrix:
+        """Return the matrix over more classes and outcomes, zeros where it has none."""
+        places = (
+            np.arange(len(classes))
+            if classes is self.classes
+            else classes.positions(self.classes.names)
+        )
+        square = self._square.move(places, len(classes))
+        size = len(classes) + len(outcomes)
+        beside = None
+        if self._beside is not None:
+            more = [len(classes) + outcomes.index(name) for name in self.outcomes]
+            beside = self._beside.move(np.append(places, more).astype(np.intp), size)
+        elif outcomes:
+            nothing = np.zeros(0, np.int64)
+            beside = Counts.at(nothing, nothing, nothing, None, size)
+        return ConfusionMatrix._of(classes, square, outcomes, beside)
 
     def merge_classes(self, groups: Mapping[Any, Sequence[Any]]) -> ConfusionMatrix:
         """Join classes into coarser ones; classes that are in no group stay as they are.
@@ -388,7 +582,7 @@ class ConfusionMatrix:
         Parameters
         ----------
         groups : mapping of new name to sequence of names
-            A group takes the place of its first member. A group of one renames a class.
+            A group takes the place of its first member.
 
         Returns
         -------
@@ -403,31 +597,126 @@ class ConfusionMatrix:
         array([[12,  1],
                [ 0,  7]])
         """
-        targets, names = coarser(self.labels, groups)
-        place = {name: position for position, name in enumerate(names)}
-        positions = np.array([place[name] for name in targets])
-        counts = moved(self.counts, positions, len(names))
-        if not self.is_weighted:
-            return ConfusionMatrix(counts, names)
-        return ConfusionMatrix(counts, names, moved(self.variances, positions, len(names)))
+        places, classes = self.classes.group(groups)
+        square = self._square.move(places, len(classes))
+        beside = None
+        if self._beside is not None:
+            more = len(classes) + np.arange(len(self.outcomes))
+            beside = self._beside.move(np.append(places, more), len(classes) + len(self.outcomes))
+        return ConfusionMatrix._of(classes, square, self.outcomes, beside)
 
-    def reorder(self, labels: Iterable[Any]) -> ConfusionMatrix:
-        """Return the same matrix with its classes in another order.
+    def rename(self, names: Mapping[Any, Any]) -> ConfusionMatrix:
+        """Return the same matrix with other class names.
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> ConfusionMatrix.from_counts([[5, 1], [0, 4]]).rename({0: "cat", 1: "dog"}).labels
+        ('cat', 'dog')
+        """
+        self.classes.subset(names, name="names")
+        classes = Classes.of([names.get(label, label) for label in self.labels], name="names")
+        return ConfusionMatrix._of(classes, self._square, self.outcomes, self._beside)
+
+    def reindex(self, labels: Iterable[Any]) -> ConfusionMatrix:
+        """Return the matrix over ``labels``: in their order, zeros for classes it does not have.
+
+        Every class that has samples must be among them.
 
         Examples
         --------
         >>> from deconfuse import ConfusionMatrix
         >>> cm = ConfusionMatrix.from_counts([[5, 1], [0, 4]], labels=["cat", "dog"])
-        >>> cm.reorder(["dog", "cat"]).counts
-        array([[4, 0],
+        >>> cm.reindex(["dog", "bee", "cat"]).counts
+        array([[4, 0, 0],
+               [0, 0, 0],
+               [1, 0, 5]])
+        """
+        classes = Classes.of(labels)
+        if classes.kind != self.classes.kind:
+            raise InputError(
+                f"`labels` must be of the type of the classes, got {classes.kind}"
+                f" ({show(classes, 3)}) for {self.classes.kind} ({show(self.labels, 3)}).",
+            )
+        lost = [label for label in self.labels if label not in classes]
+        if lost and self._with(self.classes.positions(lost)):
+            raise InputError(
+                f"`labels` must have every class with samples, got none of {show(lost)}.",
+                hint="to leave classes out use `subset`; to join classes, `merge_classes`.",
+            )
+        kept = self.subset([label for label in self.labels if label in classes]) if lost else self
+        return kept._moved(classes, self.outcomes)
+
+    # `reorder` reads better where nothing is added.
+    reorder = reindex
+
+    def _with(self, places: npt.NDArray[np.intp]) -> bool:
+        """Return whether some classes have samples."""
+        lines = [self.label_counts[places].any(), self.prediction_counts[places].any()]
+        if self._beside is not None:
+            lines += [self._beside.sums(axis)[places].any() for axis in (0, 1)]
+        return any(lines)
+
+    def subset(self, labels: Iterable[Any]) -> ConfusionMatrix:
+        """Return the matrix of some classes: samples with another label or prediction are left out.
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> cm = ConfusionMatrix.from_counts([[4, 1, 0], [2, 5, 1], [0, 0, 7]], ["a", "b", "c"])
+        >>> cm.subset(["c", "b"]).counts
+        array([[7, 0],
                [1, 5]])
         """
-        names = reordered(self.labels, labels)
-        order = positions_of(list(names), self.labels, name="labels")
-        counts = self.counts[order][:, order]
-        if not self.is_weighted:
-            return ConfusionMatrix(counts, names)
-        return ConfusionMatrix(counts, names, self.variances[order][:, order])
+        classes = self.classes.subset(labels)
+        places = self.classes.positions(classes)
+        beside = None
+        if self._beside is not None:
+            more = self.n_classes + np.arange(len(self.outcomes))
+            beside = self._beside.take(np.append(places, more))
+        return ConfusionMatrix._of(classes, self._square.take(places), self.outcomes, beside)
+
+    def treat_as_outcome(self, name: Any) -> ConfusionMatrix:
+        """Take a class that is no class, such as "background", out of the square.
+
+        Its column says how often a true class was missed, its row what was said where nothing was
+        there. Detectors' matrices and "(none)" rows become ones whose square holds classes only.
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> cm = ConfusionMatrix.from_counts(
+        ...     [[8, 1, 1], [2, 6, 2], [3, 4, 0]], ["car", "bus", "background"]
+        ... ).treat_as_outcome("background")
+        >>> cm.labels, cm.outcome_counts.tolist(), cm.background_counts.tolist()
+        (('car', 'bus'), [[1], [2]], [[3, 4]])
+        """
+        (label,) = self.classes.subset([name], name="name")
+        kept = [other for other in self.labels if other != label]
+        if not kept:
+            raise InputError(f"There must be another class beside {label!r}, got none.")
+        classes = self.classes.subset(kept)
+        outcomes = (*self.outcomes, str(label))
+        if outcomes.count(str(label)) > 1:
+            raise InputError(f"{label!r} is an outcome already.")
+        # The class takes the place behind all that are beside the square now.
+        order = self.classes.positions(kept)
+        place = self.classes.index[label]
+        size = len(kept) + len(outcomes)
+        to = np.full(self.n_classes, size - 1)
+        to[order] = np.arange(len(kept))
+        rows, columns, values = self._square.entries()
+        is_beside = (rows == place) | (columns == place)
+        squares = None
+        if self.is_weighted:
+            squares = np.asarray(self.variances[rows, columns]).ravel()[is_beside]
+        moved = Counts.at(
+            to[rows[is_beside]], to[columns[is_beside]], values[is_beside], squares, size
+        )
+        if self._beside is not None:
+            more = len(kept) + np.arange(len(self.outcomes))
+            moved = moved + self._beside.move(np.append(to, more).astype(np.intp), size)
+        return ConfusionMatrix._of(classes, self._square.take(order), outcomes, moved)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the counts as a DataFrame with the axes named "true" and "predicted"."""
@@ -462,7 +751,13 @@ class ConfusionMatrix:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, format: FileFormat | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        format: FileFormat | None = None,
+        transpose: bool = False,
+        drop: Iterable[Any] = (),
+        labels: Iterable[Any] | None = None,
     ) -> ConfusionMatrix:
         """Read a matrix from a file that `save` wrote, or from a CSV table with class names.
 
@@ -471,6 +766,8 @@ class ConfusionMatrix:
         path : path
         format : {"json", "csv", "npz"}, optional
             By default the suffix of ``path``.
+        transpose, drop, labels
+            As in `from_counts`.
 
         Returns
         -------
@@ -483,36 +780,42 @@ class ConfusionMatrix:
         """
         from deconfuse.storage import read_matrix
 
-        return read_matrix(path, format=format)
+        return read_matrix(path, format=format, transpose=transpose, drop=drop, labels=labels)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConfusionMatrix):
             return NotImplemented
         return (
-            self.labels == other.labels
-            # In Python True == 1, but a class named True is not one named 1.
-            and kind_of(self.labels[0]) == kind_of(other.labels[0])
-            and _same(self.counts, other.counts)
-            and _same(self.variances, other.variances)
+            self.classes == other.classes
+            and self._square == other._square
+            and self.outcomes == other.outcomes
+            and self._beside == other._beside
         )
 
-    def __reduce__(self) -> tuple[type[ConfusionMatrix], tuple[Any, ...]]:
-        # Through the constructor, so that a copy in another process is read-only again.
-        variances = self.variances if self.is_weighted else None
-        return ConfusionMatrix, (self.counts, self.labels, variances)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through `trusted`, so that a copy in another process is read-only again.
+        parts = [
+            None if part is None else (part.cells, part.variances if part.is_weighted else None)
+            for part in (self._square, self._beside)
+        ]
+        return _unpickled, (self.classes, self.outcomes, *parts)
 
     def __hash__(self) -> int:
-        # Cells, because sums depend on order and type; floats, since whole counts equal them.
-        cells = self.counts.diagonal().astype(np.float64).tolist()
-        return hash((kind_of(self.labels[0]), self.labels, tuple(cells)))
+        return hash((self.classes, self._square, self.outcomes))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.dense(), dtype=dtype, copy=True if copy is None else copy)
 
     def __repr__(self) -> str:
         hits = self.counts.diagonal().sum().item()
         names = show(self.labels[:5])
         more = ", ..." if self.n_classes > 5 else ""
+        beside = ""
+        if self.outcomes:
+            beside = f", {self.n_samples - self.total:,} beside ({show(self.outcomes)})"
         return (
             f"<ConfusionMatrix of {self.n_classes:,} classes ({names}{more}):"
-            f" total {self.total:,}, {hits:,} on the diagonal>"
+            f" total {self.total:,}, {hits:,} on the diagonal{beside}>"
         )
 
     def _repr_html_(self) -> str:
@@ -526,35 +829,8 @@ class ConfusionMatrix:
         return mimebundle(self, self._repr_html_())
 
 
-def _settled(matrix: CountMatrix) -> CountMatrix:
-    """Return the matrix read-only, dense or sparse as its size asks for."""
-    if isinstance(matrix, np.ndarray):
-        if prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
-            return _settled(sp.csr_array(matrix))
-        matrix.flags.writeable = False
-        return matrix
-    if not prefers_sparse(matrix.shape[0], matrix.nnz):
-        return _settled(np.asarray(matrix.toarray()))
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.flags.writeable = False
-    return matrix
-
-
-def _same(one: CountMatrix, other: CountMatrix) -> bool:
-    if one is other:
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        # The form follows from the numbers, so equal matrices have equal forms.
-        return type(one) is type(other) and one.shape == other.shape and bool((one == other).all())
-    return (
-        one.shape == other.shape
-        and np.array_equal(one.indptr, other.indptr)
-        and np.array_equal(one.indices, other.indices)
-        and np.array_equal(one.data, other.data)
-    )
-
-
-def _sum(one: CountMatrix, other: CountMatrix) -> CountMatrix:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one + other
-    return sp.csr_array(one) + sp.csr_array(other)
+def _unpickled(
+    classes: Classes, outcomes: tuple[str, ...], square: Any, beside: Any
+) -> ConfusionMatrix:
+    outside = None if beside is None else Counts.trusted(*beside)
+    return ConfusionMatrix._of(classes, Counts.trusted(*square), outcomes, outside)

@@ -17,7 +17,6 @@ from scipy import sparse
 from deconfuse._checks import Label, is_whole_number
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.counting import positions_of
 from deconfuse.errors import InputError
 from deconfuse.scaling import Scaling
 
@@ -184,8 +183,10 @@ class Normalized:
         array([[0.75, 0.25],
                [0.  , 1.  ]])
         """
-        rows = positions_of(y_true, self.labels, name="y_true")
-        columns = positions_of(y_pred, self.labels, name="y_pred")
+        from deconfuse.reading.sequences import positions_of
+
+        rows = positions_of(y_true, self.source.classes, name="y_true")
+        columns = positions_of(y_pred, self.source.classes, name="y_pred")
         if rows.shape != columns.shape:
             raise InputError(
                 "`y_true` and `y_pred` must describe the same samples, got "
@@ -233,7 +234,9 @@ class Normalized:
         return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
 
     def _index_of(self, label: Any, name: str) -> int:
-        return int(positions_of([label], self.labels, name=name)[0])
+        from deconfuse.reading.sequences import positions_of
+
+        return int(positions_of([label], self.source.classes, name=name)[0])
 
     def _values(self, rows: Any, columns: Any, counts: FloatArray) -> FloatArray:
         if self.scaling is None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse._columns import CHUNK
+from deconfuse.reading.columns import CHUNK
 from tests.support import require
 
 count = ConfusionMatrix.from_predictions
@@ -53,7 +53,7 @@ def test_missing_labels_are_counted_over_the_whole_column(values: Any, as_object
     if as_objects:
         column = np.array(column, dtype=object)
     refused(
-        rf"`y_true` must have no missing values, got {2 * CHUNK:,} None or NaN among"
+        rf"`y_true` must have no missing values, got {2 * CHUNK:,} among"
         rf" {4 * CHUNK:,} \(first at position 1\)",
         "drop these samples",
         lambda: count(column, [1] * (4 * CHUNK)),
@@ -63,8 +63,8 @@ def test_missing_labels_are_counted_over_the_whole_column(values: Any, as_object
 def test_missing_predictions_in_a_late_piece() -> None:
     column = [1] * CHUNK + [None]
     refused(
-        rf"`y_pred` must have no missing values, got 1 None or NaN .*position {CHUNK:,}",
-        "give the missing class a name",
+        rf"`y_pred` must have no missing values, got 1 among .*position {CHUNK:,}",
+        "as an outcome: missing=",
         lambda: count([1] * (CHUNK + 1), column),
     )
 
@@ -100,19 +100,19 @@ def missing_in_libraries() -> dict[str, Any]:
 
 def test_missing_labels_of_every_library() -> None:
     for name, values in missing_in_libraries().items():
-        with pytest.raises(InputError, match="missing values, got 1 None or NaN among 2") as caught:
+        with pytest.raises(InputError, match="missing values, got 1 among 2") as caught:
             count(values, values)
         assert "position 1" in str(caught.value), name
 
 
 def test_infinite_labels() -> None:
-    refused("`y_pred` must be finite, got inf", "whole numbers", lambda: count([1.0], [np.inf]))
+    refused("`y_pred` must be finite, got inf", "integers", lambda: count([1.0], [np.inf]))
 
 
 @pytest.mark.parametrize("scores", [[0.2, 0.9], np.array([0.2, 0.9], dtype=np.float32)])
 def test_probabilities_as_labels(scores: Any) -> None:
     refused(
-        r"`y_pred` must hold class labels, got the fraction 0\.2",
+        r"`y_pred` must be class labels, got the fraction 0\.2",
         r"scores\.argmax\(axis=1\)` or, for two classes, `scores > 0\.5`",
         lambda: count([0, 1], scores),
     )
@@ -129,7 +129,7 @@ def test_times_finer_than_a_microsecond() -> None:
     import pandas as pd
 
     times = np.array(["2020-01-01T00:00:00.000000001", "2020-01-01"], "M8[ns]")
-    message, hint = "`y_true` must be int, str, bool or date, got .*000000001", "whole numbers"
+    message, hint = "`y_true` must be int, str, bool or date, got .*000000001", "integers"
     refused(message, hint, lambda: count(times, times))
     refused(message, hint, lambda: count([pd.Timestamp(times[0])], [pd.Timestamp(times[0])]))
     # Beyond the years of Python's dates.
@@ -215,11 +215,16 @@ def test_frames_are_pointed_to_from_frame() -> None:
 @pytest.mark.parametrize(
     ("true", "pred", "kinds", "hint"),
     [
-        ([0, 1], ["cat", "dog"], "int and str", "map the numbers to names"),
-        (["0", "1"], [0, 1], "str and int", "map the numbers to names"),
-        ([True, False], [1, 0], "bool and int", "turn both into bool"),
-        (np.array([1.0, 0.0]), [True, False], "int and bool", "both into int"),
-        ([datetime.date(2024, 1, 1)], ["2024-01-01"], "date and str", "type of the other"),
+        ([0, 1], ["cat", "dog"], r"int \(as 0\) and str", "map the numbers to names"),
+        (["0", "1"], [0, 1], r"str \(as '0'\) and int", "map the numbers to names"),
+        ([True, False], [1, 0], r"bool \(as .*\) and int", "convert both to bool"),
+        (np.array([1.0, 0.0]), [True, False], r"int \(as .*\) and bool", "both to int"),
+        (
+            [datetime.date(2024, 1, 1)],
+            ["2024-01-01"],
+            r"date \(as .*\) and str",
+            "the type of the other",
+        ),
     ],
 )
 def test_labels_and_predictions_of_two_types(true: Any, pred: Any, kinds: str, hint: str) -> None:
@@ -232,12 +237,12 @@ def test_labels_and_predictions_of_two_types(true: Any, pred: Any, kinds: str, h
 def test_one_column_of_two_types(values: Any) -> None:
     refused(
         "`y_true` must be of one type, got ",
-        "all values into strings",
+        "all values to strings",
         lambda: count(values, values),
     )
     late = [values[0]] * CHUNK + [values[1]]
     refused(
-        "`y_true` must be of one type, got ", "all values into strings", lambda: count(late, late)
+        "`y_true` must be of one type, got ", "all values to strings", lambda: count(late, late)
     )
 
 
@@ -251,14 +256,16 @@ def test_values_that_name_no_class(value: Any) -> None:
 
 def test_byte_strings() -> None:
     refused(
-        "must hold text, not bytes", "decode", lambda: count(np.array([b"a"]), np.array([b"a"]))
+        "int, str, bool or date, got .S1",
+        "decode",
+        lambda: count(np.array([b"a"]), np.array([b"a"])),
     )
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "timedelta64[s]", "V4"])
 def test_arrays_of_other_types(dtype: str) -> None:
     refused(
-        "must be of int, str, bool or date, got",
+        "must be int, str, bool or date, got",
         "name classes by",
         lambda: count(np.zeros(2, dtype), [1, 2]),
     )
@@ -266,7 +273,7 @@ def test_arrays_of_other_types(dtype: str) -> None:
 
 def test_a_value_outside_of_labels_is_named() -> None:
     refused(
-        "must be one of `labels`, got 'cow', 'emu'",
+        "Every value of `y_true` must be one of `labels`, got 'emu'",
         "add the class to `labels`",
         lambda: count(["cat", "emu"], ["cow", "cat"], labels=["cat", "dog"]),
     )
@@ -276,7 +283,7 @@ def test_a_value_outside_of_labels_is_named() -> None:
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_labels_without_an_order(kind: Any) -> None:
     refused(
-        f"`labels` must be in an order, got a {kind.__name__}, which has none",
+        f"`labels` must have an order, got a {kind.__name__}, which has none",
         r"sorted\(labels\)",
         lambda: count(["a"], ["a"], labels=kind(["a", "b"])),
     )
@@ -287,12 +294,12 @@ def test_labels_without_an_order(kind: Any) -> None:
 def test_labels_of_another_type() -> None:
     refused(
         r"`labels` must be of the type of the values, got str \('0', '1'\) for int \(0, 1\)",
-        "type of the other",
+        "the type of the other",
         lambda: count([0, 1], [1, 1], labels=["0", "1"]),
     )
     refused(
         "got bool .* for int",
-        "type of the other",
+        "the type of the other",
         lambda: count([0, 1], [1, 1], labels=[False, True]),
     )
 
@@ -319,7 +326,7 @@ def test_labels_that_are_no_list_of_names() -> None:
     refused("`labels` must name at least one class", None, lambda: count([1], [1], labels=[]))
     refused(
         "`labels` must be of one type, got int and str: 1, 'a'",
-        "all names into strings",
+        "all names to strings",
         lambda: count([1], [1], labels=[1, "a"]),
     )
     refused(
@@ -342,7 +349,7 @@ def test_labels_that_are_no_list_of_names() -> None:
     )
     refused(
         "Values of `labels` must be int, str, bool or date, got 0.5",
-        "whole numbers",
+        "integers",
         lambda: count([1], [1], labels=[0.5]),
     )
 
@@ -352,28 +359,32 @@ def test_labels_that_are_no_list_of_names() -> None:
     [
         (
             [1.0, -2.0, 1.0],
-            "`sample_weight` must not be negative, got -2.0 at position 1",
+            r"non-negative and below 2\*\*63, got -2.0 at position 1",
             "weight 0",
         ),
-        ([1, 1, -3], "`sample_weight` must not be negative, got -3 at position 2", "weight 0"),
+        ([1, 1, -3], r"non-negative and below 2\*\*63, got -3 at position 2", "weight 0"),
         (
             [1.0, np.nan, 1.0],
-            "must have no missing values, got 1 None or NaN",
+            "numbers without missing values, got",
             "give them weight 0",
         ),
-        ([1.0, None, 1.0], "must have no missing values, got 1 None or NaN", "give them weight 0"),
-        ([1.0, 1.0, np.inf], "`sample_weight` must be finite, got inf at position 2", None),
-        (["a", "b", "c"], "`sample_weight` must be numbers, got 'a'", None),
-        ([1.0, object(), 1.0], "`sample_weight` must be numbers", None),
+        ([1.0, None, 1.0], "numbers without missing values, got", "give them weight 0"),
+        (
+            [1.0, 1.0, np.inf],
+            "`sample_weight` must be finite, .* got inf at position 2",
+            "weight 0",
+        ),
+        (["a", "b", "c"], "`sample_weight` must be numbers .*, got 'a' at position 0", "drop"),
+        ([1.0, object(), 1.0], "`sample_weight` must be numbers", "drop"),
         ([1.0, 2.0], "must have one weight per sample, got 2 weights for 3 samples", "filter"),
-        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)", None),
-        ([2**62, 2**62, 2**62], r"`sample_weight` must add up to at most 2\*\*63 - 1", "floats"),
+        (np.ones((3, 2)), r"`sample_weight` must be one-dimensional, got shape \(3, 2\)", "argmax"),
+        ([2**62, 2**62, 2**62], r"`sample_weight` must add up to less than 2\*\*63", "floats"),
         (
             np.array([1, 2**63, 1], dtype=np.uint64),
-            r"`sample_weight` must be at most 2\*\*63 - 1, got 9223372036854775808 at position 1",
-            "as floats",
+            r"below 2\*\*63, got 9223372036854775808 at position 1",
+            "weight 0",
         ),
-        ([[1], [2], [1, 1]], "must be one-dimensional, got a sequence for each sample", None),
+        ([[1], [2], [1, 1]], r"must be numbers .*, got \[1\] at position 0", "drop"),
         ([1, 10**400, 1], "`sample_weight` must be finite, got a number beyond all floats", None),
         ([1e308, 1e308, 1e308], "must have squares with a finite sum", "divide all"),
     ],
@@ -389,10 +400,8 @@ def test_index_of_names_what_it_does_not_know() -> None:
         "the classes are 'cat', 'dog'",
         lambda: cm.index_of(["cat", "emu"]),
     )
-    refused(
-        r"must be classes of the matrix, got 0, 1 \(int\)", r"\(str\)", lambda: cm.index_of([0, 1])
-    )
+    refused(r"must be classes of the matrix, got 0, 1", r"\(str\)", lambda: cm.index_of([0, 1]))
     flags = ConfusionMatrix.from_counts(np.eye(2), labels=[False, True])
-    refused(r"got 0, 1 \(int\)", r"\(bool\)", lambda: flags.index_of([0, 1]))
+    refused(r"got 0, 1", r"\(bool\)", lambda: flags.index_of([0, 1]))
     numbers = ConfusionMatrix.from_counts(np.eye(2))
-    refused(r"got False, True \(bool\)", r"\(int\)", lambda: numbers.index_of([True, False]))
+    refused(r"got True, False", r"\(int\)", lambda: numbers.index_of([True, False]))

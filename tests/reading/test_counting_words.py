@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import ConfusionMatrix, _words
-from deconfuse._columns import CHUNK, Vocabulary
-from deconfuse._words import WordTable
+from deconfuse.reading.columns import CHUNK, Vocabulary
+from deconfuse.reading.words import WordTable
 
 SIZE = 20_000
 
 
 def check(values: np.ndarray, table: WordTable, vocabulary: Vocabulary) -> None:
     codes = table.encode(values)
-    words = list(vocabulary)
+    words = vocabulary.values
     assert [words[code] for code in codes] == values.tolist()
     assert len(set(words)) == len(words)
 

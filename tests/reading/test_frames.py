@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.errors import ColumnChoiceWarning
+from deconfuse.errors import ColumnChoiceWarning, DeconfuseWarning
 from tests.engines import Constructor, duckdb_connection, make_constructor
 
 DAY = datetime.date(2024, 2, 29)
@@ -268,7 +268,9 @@ class TestBadInput:
     ) -> None:
         large = pa.array([2**63 + 5, 1], pa.uint64())
         frame = make_constructor(engine, request)({"label": large, "prediction": large})
-        with pytest.raises(InputError, match="'label' must fit in 64 bits, got 922337203685477581"):
+        with pytest.raises(
+            InputError, match=r"'label' must fit in 64 bits .* got 9223372036854775"
+        ):
             ConfusionMatrix.from_frame(frame)
 
     @pytest.mark.parametrize("frame", [None, 3, [1, 2], {"label": [1]}, "x.csv"])
@@ -293,29 +295,32 @@ class TestBadInput:
 
     def test_nulls_are_counted_by_column(self, constructor: Constructor) -> None:
         frame = constructor({"label": ["a", None, "b", None], "prediction": ["a", "b", None, None]})
-        with pytest.raises(InputError, match=r"got 2 in 'label' and 2 in 'prediction' \(of 4 rows"):
+        with pytest.raises(InputError, match="'label' must have no missing values, got 2 among 4"):
             ConfusionMatrix.from_frame(frame)
 
     def test_nulls_among_integers(self, constructor: Constructor) -> None:
         frame = constructor({"label": [1, None, 2], "prediction": [1, 2, 2]})
-        with pytest.raises(InputError, match=r"got 1 in 'label' \(of 3 rows\)"):
+        with pytest.raises(InputError, match="'label' must have no missing values, got 1 among 3"):
             ConfusionMatrix.from_frame(frame)
 
     def test_names_that_differ_in_spaces_around_them(self, constructor: Constructor) -> None:
         frame = constructor({"label": ["cat", "dog"], "prediction": ["cat ", "dog"]})
-        with pytest.raises(InputError, match="the spaces around them, got 'cat' and 'cat '"):
-            ConfusionMatrix.from_frame(frame)
+        with pytest.warns(DeconfuseWarning, match="case or outer spaces: 'cat' and 'cat '"):
+            assert ConfusionMatrix.from_frame(frame).n_classes == 3
+        with pytest.warns(DeconfuseWarning, match="changed 1 values, such as 'cat ' to 'cat'"):
+            assert ConfusionMatrix.from_frame(frame, normalize_text=True).n_classes == 2
 
     def test_no_rows(self, constructor: Constructor) -> None:
         empty = pa.array([], pa.string())
-        with pytest.raises(InputError, match="at least one row, got none"):
+        with pytest.raises(InputError, match="at least one sample, got none"):
             ConfusionMatrix.from_frame(constructor({"label": empty, "prediction": empty}))
 
     def test_floats(self, constructor: Constructor) -> None:
         frame = constructor({"label": [1.0, 2.0], "prediction": [1, 2]})
-        with pytest.raises(InputError, match="'label' must hold class names") as caught:
+        assert ConfusionMatrix.from_frame(frame).labels == (1, 2)
+        frame = constructor({"label": [1.0, 2.0], "prediction": [0.5, 2.0]})
+        with pytest.raises(InputError, match=r"'prediction' must be class labels, .* 0\.5"):
             ConfusionMatrix.from_frame(frame)
-        assert "cast the column to whole numbers" in str(caught.value)
 
     def test_lists_as_labels(self, constructor: Constructor) -> None:
         frame = constructor({"label": [[1], [2]], "prediction": [1, 2]})
@@ -328,9 +333,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("true", "pred", "kinds"),
         [
-            ([1, 2], ["1", "2"], "int in 'label'.*str in 'prediction'"),
-            ([True, False], [1, 0], "bool in 'label'.*int in 'prediction'"),
-            (["2024-02-29"], [DAY], "str in 'label'.*date in 'prediction'"),
+            ([1, 2], ["1", "2"], r"got int \(as .*\) and str"),
+            ([True, False], [1, 0], r"got bool \(as .*\) and int"),
+            (["2024-02-29"], [DAY], r"got str \(as .*\) and date"),
         ],
     )
     def test_mixed_types(
@@ -338,7 +343,7 @@ class TestBadInput:
     ) -> None:
         with pytest.raises(InputError, match=kinds) as caught:
             ConfusionMatrix.from_frame(constructor({"label": true, "prediction": pred}))
-        assert "Hint: map one column to the names of the other" in str(caught.value)
+        assert "Column 'label' and column 'prediction'" in str(caught.value)
 
     def test_times_of_day_are_no_dates(self, constructor: Constructor) -> None:
         times = pa.array([datetime.datetime(2024, 2, 29, 12), datetime.datetime(2024, 3, 1)])
@@ -354,22 +359,11 @@ class TestBadInput:
         with pytest.raises(InputError, match=r"must be int, str, bool or date, got .*000000001"):
             ConfusionMatrix.from_frame(frame)
 
-    @pytest.mark.parametrize("as_text", [False, True])
-    def test_an_identifier_as_label(self, constructor: Constructor, as_text: bool) -> None:
-        numbers = np.arange(20_000, 40_000)
-        ids = [f"user-{number}" for number in numbers] if as_text else numbers
-        classes = [f"c{number % 10}" for number in numbers] if as_text else numbers % 10
-        frame = constructor({"id": ids, "prediction": classes})
-        with pytest.raises(
-            InputError, match="'id' must hold classes, but looks like an identifier"
-        ):
+    def test_an_identifier_as_label_is_warned_of(self, constructor: Constructor) -> None:
+        numbers = np.arange(20_000, 20_100)
+        frame = constructor({"id": numbers, "prediction": numbers % 10})
+        with pytest.warns(DeconfuseWarning, match="No label occurs among the predictions"):
             ConfusionMatrix.from_frame(frame, label="id")
-
-    def test_an_identifier_that_repeats(self, constructor: Constructor) -> None:
-        ids = np.repeat(np.arange(100, 15_100), 4)
-        frame = constructor({"label": np.arange(60_000) % 7, "video": ids})
-        with pytest.raises(InputError, match=r"'video' must hold classes.*15,000 distinct values"):
-            ConfusionMatrix.from_frame(frame, prediction="video")
 
     def test_one_column_for_two_parts(self, constructor: Constructor) -> None:
         frame = constructor({"label": ["a"], "prediction": ["a"]})
@@ -379,7 +373,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([1.0, None, None], r"got 2 missing or unreadable in 'w' \(of 3 rows\)"),
+            ([1.0, None, None], r"got 2 missing or unreadable in 'w'"),
             ([1.0, -0.5, 2.0], "must not be negative, got -0.5 in 'w'"),
             ([1.0, float("inf"), 2.0], "must be finite, got NaN, infinite or too large"),
             (["1", "2", "3"], "must be numbers, got String in column 'w'"),

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import show
+from deconfuse._checks import is_missing, show
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice, find_column
 from deconfuse.reading.engine_tables import collect
@@ -176,5 +176,5 @@ def _ragged_lists(column: str, low: int, high: int) -> InputError:
 
 
 def _to_lists(values: Any, dtype: Any) -> Any:
-    rows = [None if row is None or row is not row else np.asarray(row, float) for row in values]
+    rows = [None if is_missing(row) else np.asarray(row, float) for row in values]
     return type(values)(rows, index=values.index, name=values.name, dtype=dtype)

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse
 
 from deconfuse._checks import Label
-from deconfuse.counting import positions_of
+from deconfuse.classes import Classes
 from deconfuse.errors import InputError
 from deconfuse.geometry.explain import PairOfClasses, SharedCell, rank_samples, shared_cells
 from deconfuse.geometry.grid import Grid, IntArray
 from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
 from deconfuse.geometry.projection import FloatArray, Projection, read_only
 from deconfuse.normalization import Normalized
+from deconfuse.reading.sequences import positions_of
 
 __all__ = ["Binning", "GeometricConfusion", "confusions_of", "pair_amounts"]
 
@@ -160,7 +161,7 @@ class GeometricConfusion:
             message = "The cell of each sample must be in memory, got a result from an engine."
             raise InputError(message, hint="use `geometric_confusion` on the samples in question.")
         row, column = (
-            int(positions_of([value], self.labels, name=name)[0])
+            int(positions_of([value], Classes.of(self.labels), name=name)[0])
             for value, name in ((true, "true"), (pred, "pred"))
         )
         amounts = pair_amounts(self.binning.counts, self.normalized)

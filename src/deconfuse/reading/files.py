@@ -30,6 +30,7 @@ from deconfuse.reading.pairs import (
     PairTable,
     WeightSums,
     build_matrix,
+    name_positions,
     refuse_empty,
     refuse_missing,
     refuse_too_many_pairs,
@@ -37,7 +38,6 @@ from deconfuse.reading.pairs import (
 from deconfuse.reading.score_columns import (
     ScoreColumns,
     Scores,
-    name_positions,
     read_scores,
     refuse_unknown_scores,
 )

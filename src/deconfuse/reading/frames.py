@@ -18,23 +18,14 @@ from narwhals.exceptions import DuplicateError, NarwhalsError
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice, choose_columns
+from deconfuse.reading.columns import LabelColumn, distinct_integers, read_series
 from deconfuse.reading.engine_tables import as_frame, collect
-from deconfuse.reading.pairs import (
-    FLOAT_HINT,
-    MAX_PAIRS,
-    CodedValues,
-    PairTable,
-    WeightSums,
-    build_matrix,
-    refuse_empty,
-    refuse_missing,
-    refuse_too_many_pairs,
-)
+from deconfuse.reading.pair_sums import ClassOptions, PairColumn, PairSums, matrix_of
+from deconfuse.reading.pairs import MAX_PAIRS, refuse_too_many_pairs
 from deconfuse.reading.score_columns import (
     ScoreColumns,
     Scores,
     add_position,
-    name_positions,
     read_scores,
     refuse_unknown_scores,
 )
@@ -54,52 +45,12 @@ def count_frame(
     prediction: str = "prediction",
     weight: str | None = None,
     scores: Scores | None = None,
+    options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
 ) -> ConfusionMatrix:
     """Count two columns of a data frame inside its own engine.
 
-    Parameters
-    ----------
-    frame : data frame
-        Of pandas, Polars (eager or lazy), PyArrow (a table, record batch, reader or dataset),
-        DuckDB (a relation), Dask, PySpark or Ibis.
-    label, prediction : str
-        Columns of class names: int, string, bool, date or categorical. Where a default name is
-        absent, the usual ones are looked for ("y_true", "target", "y_pred", "pred" and so on),
-        and a ``ColumnChoiceWarning`` says which were taken.
-    weight : str, optional
-        Column of sample weights, finite and non-negative.
-    scores : str, sequence of str, or mapping, optional
-        Take the class with the highest score as the prediction, instead of a column: the name of a
-        column of lists, the columns named by their classes, or a mapping of columns to classes.
-
-    Returns
-    -------
-    ConfusionMatrix
-        With the classes sorted. Their names have the type they have in the frame.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, holds missing values, floats or identifiers, if labels and
-        predictions are of different types, or if no label is the class of a score.
-
-    Warns
-    -----
-    DeconfuseWarning
-        If no label occurs among the predictions, as with "cat" and "Cat".
-
-    Notes
-    -----
-    Only distinct pairs leave the engine, and at most 25 million of them. Lazy frames are not
-    collected; Polars runs them on its streaming engine.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"label": ["cat", "dog", "dog"], "prediction": ["cat", "cat", "dog"]})
-    >>> count_frame(frame).counts
-    array([[1, 0],
-           [1, 1]])
+    See `deconfuse.ConfusionMatrix.from_frame`. Only distinct pairs leave the engine, and at most
+    25 million of them. Lazy frames are not collected; Polars runs them on its streaming engine.
     """
     table = _open(frame)
     asked = None if scores is None else read_scores(scores, table.names)
@@ -112,9 +63,9 @@ def count_frame(
     if columns.weight is not None:
         _check_weight_dtype(table.dtype(columns.weight), columns.weight)
     if asked is not None:
-        return _count_scores(table, columns, asked)
+        return _count_scores(table, columns, asked, options)
     chosen = table.frame.select(*_roles(table, columns))
-    return build_matrix(_group(chosen, columns), columns)
+    return matrix_of(_group(chosen, columns), options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +121,13 @@ def _open(frame: Any) -> _Table:
 
 
 def _check_dtype(dtype: Any, column: str) -> None:
-    if dtype.is_float() or dtype.is_decimal():
-        raise InputError(
-            f"Column {column!r} must hold class names (int, str, bool or date), got {dtype}.",
-            hint=FLOAT_HINT,
-        )
     if dtype.is_nested() or isinstance(dtype, (nw.Binary, nw.Time, nw.Duration)):
         raise InputError(
             f"Column {column!r} must hold class names (int, str, bool or date), got {dtype}.",
-            hint="for scores, use `scores`." if dtype.is_nested() else None,
+            hint="for scores, use `scores`; for several labels per sample, count one matrix per"
+            " label."
+            if dtype.is_nested()
+            else None,
         )
 
 
@@ -207,19 +156,21 @@ def _groupable(table: _Table, name: str) -> nw.Expr:
     return column
 
 
-def _count_scores(source: _Table, columns: ColumnChoice, scores: ScoreColumns) -> ConfusionMatrix:
+def _count_scores(
+    source: _Table, columns: ColumnChoice, scores: ScoreColumns, options: ClassOptions
+) -> ConfusionMatrix:
     chosen, n_scores = add_position(
         source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
     )
-    table = _group(chosen, columns, scores=scores)
-    classes = scores.class_list(n_scores, table.true)
-    return build_matrix(name_positions(table, classes), columns, classes=classes)
+    pairs = _group(chosen, columns, scores=scores)
+    classes = scores.class_list(n_scores, pairs.true.values)
+    return matrix_of(scores.named(pairs, classes), scores.options(options, classes, pairs))
 
 
 def _group(
     chosen: nw.LazyFrame[Any], columns: ColumnChoice, scores: ScoreColumns | None = None
-) -> PairTable:
-    """Let the engine group, take the distinct pairs out, and refuse missing values."""
+) -> PairSums:
+    """Let the engine group, and take the distinct pairs out."""
     sums = [nw.len().alias(_ROWS)]
     if columns.weight is not None:
         # The square is a column of its own: engines aggregate plain columns fastest.
@@ -243,25 +194,59 @@ def _group(
         ) from error
     refuse_too_many_pairs(len(grouped))
     rows = grouped[_ROWS].to_numpy().astype(np.int64)
-    total = int(rows.sum())
-    refuse_empty(total)
-    missing = {
-        column: int(rows[grouped[key].is_null().to_numpy()].sum())
-        for column, key in ((columns.label, _TRUE), (columns.prediction, _PRED))
-        if column is not None
-    }
-    refuse_missing(missing, total)
     if scores is not None:
-        refuse_unknown_scores(int(rows[grouped[_PRED].is_null().to_numpy()].sum()), total, scores)
-    weights = None
+        missing = int(rows[grouped[_PRED].is_null().to_numpy()].sum())
+        refuse_unknown_scores(missing, int(rows.sum()), scores)
+    true = _column(grouped[_TRUE], f"column {columns.label!r}", rows)
+    pred = _column(grouped[_PRED], f"column {columns.prediction!r}", rows)
+    weighed, squares = rows, None
     if columns.weight is not None:
-        weights = WeightSums(
-            _floats(grouped["sum"]),
-            _floats(grouped["squares"]),
-            grouped["present"].to_numpy().astype(np.int64),
-            _floats(grouped["lowest"]),
+        weighed, squares = _weights(grouped, rows, columns.weight)
+    return PairSums(true, pred, int(rows.sum()), weighed, squares)
+
+
+def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> PairColumn:
+    """Return the values of a grouped column, and how many samples have none."""
+    column = LabelColumn(name, len(series), lambda start, stop: read_series(series))
+    if not len(series):
+        return PairColumn(name, [], np.zeros(0, np.intp))
+    distinct, codes = distinct_integers(column.codes(0, len(series)))
+    values = column.labels(distinct)
+    is_missing = np.array([value is None for value in values])[codes]
+    return PairColumn(name, values, codes, int(rows[is_missing].sum()))
+
+
+def _weights(
+    grouped: nw.DataFrame[Any], rows: npt.NDArray[np.int64], name: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the sums of weights and of their squares, which an engine added up unchecked."""
+    present = int(grouped["present"].to_numpy().astype(np.int64).sum())
+    refuse_bad_weights(int(rows.sum()) - present, _floats(grouped["lowest"]), name)
+    sums, squares = _floats(grouped["sum"]), _floats(grouped["squares"])
+    refuse_infinite_weights(sums, squares, name)
+    return sums, squares
+
+
+def refuse_bad_weights(missing: int, lowest: npt.NDArray[np.float64], name: str) -> None:
+    """Raise if weights are missing or negative."""
+    if missing:
+        raise InputError(
+            f"Weights must be numbers, got {missing:,} missing or unreadable in {name!r}.",
+            hint="fill them, with 0 for rows that should not count.",
         )
-    return PairTable(_values(grouped[_TRUE]), _values(grouped[_PRED]), rows, weights)
+    if (lowest < 0).any():
+        raise InputError(f"Weights must not be negative, got {lowest.min():g} in {name!r}.")
+
+
+def refuse_infinite_weights(
+    sums: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], name: str
+) -> None:
+    """Raise if weights or their squares have no finite sum."""
+    if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+        raise InputError(
+            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
+            f" {name!r}."
+        )
 
 
 def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -273,34 +258,3 @@ def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
 def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
-
-
-def _values(series: nw.Series[Any]) -> npt.NDArray[Any] | CodedValues:
-    """Return values as integers or bools where they are such, strings coded, else objects."""
-    if isinstance(series.dtype, (nw.Int128, nw.UInt128)):
-        return _objects(series.to_list())
-    if series.dtype.is_decimal():
-        # So DuckDB hands out whole numbers of 128 bits; other decimals were refused before.
-        return _objects([None if value is None else int(value) for value in series.to_list()])
-    if series.dtype.is_integer() or series.dtype == nw.Boolean:
-        return np.asarray(series.to_numpy())
-    if series.dtype == nw.String:
-        # The library that holds the result tells a million strings apart faster than Python.
-        if series.implementation.is_pandas_like():
-            positions, names = series.to_native().factorize()
-            return CodedValues(_objects(list(names)), positions)
-        distinct = series.unique().to_list()
-        codes = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64())
-        return CodedValues(_objects(distinct), codes.to_numpy())
-    items = series.to_list()
-    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_unit == "ns":
-        # Python's datetime ends at microseconds, where two instants would become one.
-        exact = series.dt.replace_time_zone(None).to_numpy()
-        items = [None if item is None else value for item, value in zip(items, exact, strict=True)]
-    return _objects(items)
-
-
-def _objects(items: list[Any]) -> npt.NDArray[Any]:
-    values = np.empty(len(items), dtype=object)
-    values[:] = items
-    return values

@@ -60,16 +60,12 @@ class TableOptions:
 
     def applied(self, cm: ConfusionMatrix) -> ConfusionMatrix:
         """Return a matrix that was read with its names, transposed, without lines, reordered."""
-        if self == TableOptions():
-            return cm
-        cells = []
-        names = cm.labels
-        for part in (cm.counts, cm.variances) if cm.is_weighted else (cm.counts,):
-            matrix, names = named_counts(part, cm.labels, transpose=self.transpose, drop=self.drop)
-            if self.labels is not None:
-                matrix, names = align_counts(matrix, list(names), list(names), self.labels)
-            cells.append(matrix)
-        return type(cm)(cells[0], names, *cells[1:])
+        if self.transpose:
+            cm = cm.T
+        if self.drop:
+            dropped = cm.classes.subset(self.drop, name="drop")
+            cm = cm.subset([label for label in cm.labels if label not in dropped])
+        return cm if self.labels is None else cm.reindex(self.labels)
 
 
 def is_frame(values: Any) -> bool:

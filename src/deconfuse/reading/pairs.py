@@ -155,6 +155,14 @@ def build_matrix(
     return ConfusionMatrix(matrix, labels, assemble(true_at, pred_at, squares, len(labels)))
 
 
+def name_positions(table: PairTable, classes: tuple[Label, ...]) -> PairTable:
+    """Return the pairs with the position of the highest score replaced by its class."""
+    names = np.empty(len(classes), dtype=object)
+    names[:] = classes
+    positions = np.asarray(table.pred, dtype=np.intp)
+    return PairTable(table.true, CodedValues(names, positions), table.rows, table.weights)
+
+
 def refuse_empty(rows: int) -> None:
     """Raise if there is nothing to count."""
     if rows == 0:
@@ -239,7 +247,8 @@ def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
         )
     # True == 1 as a key, so types are told apart before values are.
     examples = [
-        as_label(next(i for i in items if type(i) is found), name=column) for found in types
+        as_label(next(i for i in items if type(i) is found), what=f"Column {column!r}")
+        for found in types
     ]
     kinds = sorted({str(kind_of(example)) for example in examples})
     if len(kinds) > 1:
@@ -250,7 +259,7 @@ def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
         )
     vocabulary = Vocabulary()
     codes = vocabulary.codes(items)
-    names = [as_label(value, name=column) for value in vocabulary]
+    names = [as_label(value, what=f"Column {column!r}") for value in vocabulary]
     if kinds == ["int"]:
         _refuse_too_large(names, column)
     return _Encoded(column, names, codes)

@@ -6,34 +6,29 @@ score; nothing is guessed.
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
-from deconfuse._checks import Label, as_label, class_names, show
+from deconfuse._checks import Label, class_names, is_missing, kind_of, show
+from deconfuse.classes import Classes, parse_label
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import find_column
-from deconfuse.reading.pairs import CodedValues, PairTable
+from deconfuse.reading.pair_sums import ClassOptions, PairSums
 
 __all__ = [
     "ScoreColumns",
     "Scores",
     "add_position",
-    "name_positions",
     "read_scores",
     "refuse_strange_scores",
     "refuse_unknown_scores",
 ]
 
 Scores: TypeAlias = str | Sequence[str] | Mapping[str, Any]
-
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +54,20 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(self, n_scores: int, true: npt.NDArray[Any] | CodedValues) -> tuple[Label, ...]:
-        """Return the class of each score, as numbers where the labels are numbers.
+    def class_list(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
+        """Return the class of each score, in the type of the labels.
 
         Raises
         ------
         InputError
             If no label is one of them: then columns have other names than their classes.
         """
-        classes = self._typed_classes(n_scores, true)
-        distinct = true.distinct if isinstance(true, CodedValues) else true
-        refuse_strange_scores(self, classes, distinct.tolist())
+        labels = list(getattr(labels, "distinct", labels))
+        classes = self._typed_classes(n_scores, labels)
+        refuse_strange_scores(self, classes, labels)
         return classes
 
-    def _typed_classes(
-        self, n_scores: int, true: npt.NDArray[Any] | CodedValues
-    ) -> tuple[Label, ...]:
+    def _typed_classes(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
         if self.classes is None:
             return tuple(range(n_scores))
         if self.is_list and len(self.classes) != n_scores:
@@ -83,27 +76,27 @@ class ScoreColumns:
                 f" lists of {n_scores:,} in {self.columns[0]!r}."
             )
         names = self.classes
-        distinct = (true.distinct if isinstance(true, CodedValues) else true)[:1].tolist()
-        if not distinct or not all(isinstance(name, str) for name in names):
+        kind = next((kind_of(label) for label in labels if label is not None), None)
+        if kind is None or not all(isinstance(name, str) for name in names):
             return names
-        # A column, or what is typed in a terminal, can only be a string: "7" is meant to be 7 where
-        # labels are integers.
-        typed = [_written_as(str(name), distinct[0]) for name in names]
-        return names if any(name is None for name in typed) else tuple(typed)
+        # The name of a column can only be a string: "7" means 7 where labels are integers.
+        typed = [parse_label(str(name), kind) for name in names]
+        return names if None in typed else tuple(typed)  # type: ignore[return-value]
 
+    def named(self, pairs: PairSums, classes: tuple[Label, ...]) -> PairSums:
+        """Return the pairs with the position of the highest score replaced by its class."""
+        values = [classes[int(position)] for position in pairs.pred.values]  # type: ignore[arg-type]
+        return replace(pairs, pred=replace(pairs.pred, name="the scores", values=values))
 
-def _written_as(text: str, example: object) -> Any:
-    """Return what a text says in the type of a label, or None where it says nothing in it."""
-    if isinstance(example, bool):
-        return {"true": True, "false": False}.get(text.casefold())
-    if isinstance(example, int):
-        return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
-    if isinstance(example, datetime.date):
-        try:
-            return datetime.date.fromisoformat(text)
-        except ValueError:
-            return None
-    return text
+    def options(
+        self, options: ClassOptions, classes: tuple[Label, ...], pairs: PairSums
+    ) -> ClassOptions:
+        """Return the options with every class of a score or a label, if none are asked for."""
+        if options.labels is not None:
+            return options
+        seen = {label for label in pairs.true.values if label is not None} - set(options.outcomes)
+        every = sorted({*seen, *classes}, key=lambda label: (str(kind_of(label)), label))
+        return replace(options, labels=Classes.of(every, name="scores"))
 
 
 def read_scores(scores: Scores, columns: Sequence[str]) -> ScoreColumns:
@@ -147,25 +140,11 @@ def read_scores(scores: Scores, columns: Sequence[str]) -> ScoreColumns:
     return ScoreColumns(found, class_names(values, name="scores"), is_list=False)
 
 
-def name_positions(table: PairTable, classes: tuple[Label, ...]) -> PairTable:
-    """Return the pairs with the position of the highest score replaced by its class."""
-    names = np.empty(len(classes), dtype=object)
-    names[:] = classes
-    positions = np.asarray(table.pred, dtype=np.intp)
-    return PairTable(table.true, CodedValues(names, positions), table.rows, table.weights)
-
-
 def refuse_strange_scores(
-    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Any]
+    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Label | None]
 ) -> None:
-    """Raise if no label is the class of a score, as where columns are called ``p_cat``.
-
-    Labels that can be no classes are refused elsewhere, with the reason.
-    """
-    try:
-        seen = {as_label(value, name="label") for value in set(labels)}
-    except (InputError, TypeError):
-        return
+    """Raise if no label is the class of a score, as where columns are called ``p_cat``."""
+    seen = {label for label in labels if label is not None}
     if not seen or not seen.isdisjoint(classes):
         return
     found = sorted(seen, key=str)
@@ -315,7 +294,7 @@ def _inner(dtype: Any) -> Any:
 
 def _to_lists(values: Any, dtype: Any) -> Any:
     try:
-        rows = [None if row is None or row is not row else np.asarray(row, float) for row in values]
+        rows = [None if is_missing(row) else np.asarray(row, float) for row in values]
         return type(values)(rows, index=values.index, name=values.name, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InputError(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.counting import positions_of
 from deconfuse.errors import InputError
+from deconfuse.reading.sequences import positions_of
 from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
 from deconfuse.reporting.thumbnails import Thumbnails
 
@@ -96,8 +96,8 @@ def samples_payload(
     samples: Samples, cm: ConfusionMatrix, shown: Shown, closeness: NDArray[np.float64]
 ) -> SamplesPayload:
     """Return the rows behind each shown cell; ``closeness`` ranks cells for their pictures."""
-    true = positions_of(samples.y_true, cm.labels, name="samples.y_true")
-    pred = positions_of(samples.y_pred, cm.labels, name="samples.y_pred")
+    true = positions_of(samples.y_true, cm.classes, name="samples.y_true")
+    pred = positions_of(samples.y_pred, cm.classes, name="samples.y_pred")
     _check_inside(cm, true, pred)
     place = shown.place(cm.n_classes)
     keys = place[true] * shown.n + place[pred]

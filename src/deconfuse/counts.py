@@ -1,0 +1,215 @@
+"""Counts of a square matrix and their sampling variances, dense or sparse, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from deconfuse._checks import CountMatrix, as_count_matrix
+from deconfuse.errors import InputError
+
+__all__ = ["Counts"]
+
+# Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
+_ALWAYS_DENSE = 2048
+_INT64_MAX = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Counts:
+    """Read-only cells of a square matrix, with the sampling variance of each.
+
+    Attributes
+    ----------
+    cells : ndarray or csr_array
+        int64 or float64. Sparse above 2,048 classes, unless half of the cells or more are used.
+    variances : ndarray or csr_array
+        Sums of squared sample weights; the same object as ``cells`` without weights.
+
+    Examples
+    --------
+    >>> counts = Counts.of([[5, 1], [2, 4]])
+    >>> counts.move(np.array([1, 0]), 2).cells
+    array([[4, 2],
+           [1, 5]])
+    >>> (counts + counts).total
+    24
+    """
+
+    cells: CountMatrix
+    variances: CountMatrix
+
+    @classmethod
+    def of(cls, cells: Any, variances: Any = None) -> Counts:
+        """Validate matrices given by a caller."""
+        trusted = as_count_matrix(cells)
+        if variances is None or variances is cells:
+            return cls.trusted(trusted)
+        spread = as_count_matrix(variances, name="variances")
+        if spread.shape != trusted.shape:
+            raise InputError(
+                f"`variances` must have the shape of `counts`, got {spread.shape} for"
+                f" {trusted.shape}."
+            )
+        return cls.trusted(trusted, spread)
+
+    @classmethod
+    def trusted(cls, cells: CountMatrix, variances: CountMatrix | None = None) -> Counts:
+        """Wrap matrices that are known to be valid: dense or sparse by size, and read-only."""
+        settled = _settled(cells)
+        spread = settled if variances is None else _settled(variances)
+        return cls(settled, settled if _same(spread, settled) else spread)
+
+    @classmethod
+    def at(
+        cls,
+        rows: npt.NDArray[Any],
+        columns: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        variances: npt.NDArray[Any] | None,
+        n_classes: int,
+    ) -> Counts:
+        """Add values up at their cells."""
+        cells = _add_at(rows, columns, values, n_classes)
+        if variances is None:
+            return cls.trusted(cells)
+        return cls.trusted(cells, _add_at(rows, columns, variances, n_classes))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of rows and of columns."""
+        return int(self.cells.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the cells are a sparse array."""
+        return sp.issparse(self.cells)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether variances differ from the cells."""
+        return self.variances is not self.cells
+
+    @property
+    def total(self) -> int | float:
+        """Sum of all cells."""
+        return self.cells.sum().item()
+
+    def sums(self, axis: int) -> npt.NDArray[Any]:
+        """Return the sums along an axis."""
+        return np.asarray(self.cells.sum(axis=axis))
+
+    def dense(self) -> npt.NDArray[Any]:
+        """Return the cells as one array."""
+        return self.cells if isinstance(self.cells, np.ndarray) else self.cells.toarray()
+
+    def entries(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return rows, columns and values of the cells above zero."""
+        found = sp.coo_array(self.cells)
+        return found.row, found.col, found.data
+
+    def take(self, order: npt.NDArray[Any]) -> Counts:
+        """Return the matrix of some classes, in an order."""
+        if len(order) == self.n_classes and (order == np.arange(len(order))).all():
+            return self
+        return self._map(lambda matrix: matrix[order][:, order])
+
+    def move(self, positions: npt.NDArray[Any], n_classes: int) -> Counts:
+        """Return a matrix of ``n_classes`` in which class i is added to class ``positions[i]``."""
+        if len(positions) == n_classes and (positions == np.arange(n_classes)).all():
+            return self
+
+        def moved(matrix: CountMatrix) -> CountMatrix:
+            entries = sp.coo_array(matrix)
+            return _add_at(positions[entries.row], positions[entries.col], entries.data, n_classes)
+
+        return self._map(moved)
+
+    def transpose(self) -> Counts:
+        """Return the matrix with rows and columns swapped."""
+        return self._map(
+            lambda matrix: matrix.T.copy() if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
+        )
+
+    def _map(self, change: Any) -> Counts:
+        cells = change(self.cells)
+        return Counts.trusted(cells, change(self.variances) if self.is_weighted else None)
+
+    def __add__(self, other: Counts) -> Counts:
+        total = self.total + other.total
+        if isinstance(total, int) and total > _INT64_MAX:
+            raise InputError(
+                f"Merged counts must add up to at most 2**63 - 1, got {total:,}"
+                " (integer overflow).",
+                hint="count in floats: `ConfusionMatrix.from_counts(cm.counts * 1.0, cm.labels)`.",
+            )
+        if not np.isfinite(total):
+            raise InputError("Merged counts must have a finite total, got infinity.")
+        cells = _sum(self.cells, other.cells)
+        if not self.is_weighted and not other.is_weighted:
+            return Counts.trusted(cells)
+        return Counts.trusted(cells, _sum(self.variances, other.variances))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return _same(self.cells, other.cells) and _same(self.variances, other.variances)
+
+    def __hash__(self) -> int:
+        # Cells, because sums depend on order and type; floats, since whole counts equal them.
+        return hash(tuple(self.cells.diagonal().astype(np.float64).tolist()))
+
+
+def _prefers_sparse(n_classes: int, nonzeros: int) -> bool:
+    return n_classes > _ALWAYS_DENSE and nonzeros < n_classes * n_classes // 2
+
+
+def _settled(matrix: CountMatrix) -> CountMatrix:
+    """Return the matrix read-only, dense or sparse as its size asks for."""
+    if isinstance(matrix, np.ndarray):
+        if _prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
+            return _settled(sp.csr_array(matrix))
+        matrix.flags.writeable = False
+        return matrix
+    if not _prefers_sparse(matrix.shape[0], matrix.nnz):
+        return _settled(np.asarray(matrix.toarray()))
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    return matrix
+
+
+def _add_at(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any], n_classes: int
+) -> CountMatrix:
+    if n_classes <= _ALWAYS_DENSE:
+        cells = np.zeros(n_classes * n_classes, dtype=values.dtype)
+        np.add.at(cells, rows * n_classes + columns, values)
+        return cells.reshape(n_classes, n_classes)
+    matrix = sp.coo_array((values, (rows, columns)), shape=(n_classes, n_classes)).tocsr()
+    # Cells of weight zero are no cells of a sparse matrix.
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _same(one: CountMatrix, other: CountMatrix) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        # The form follows from the numbers, so equal matrices have equal forms.
+        return type(one) is type(other) and one.shape == other.shape and bool((one == other).all())
+    return (
+        one.shape == other.shape
+        and np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.indices, other.indices)
+        and np.array_equal(one.data, other.data)
+    )
+
+
+def _sum(one: CountMatrix, other: CountMatrix) -> CountMatrix:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one + other
+    return sp.csr_array(one) + sp.csr_array(other)

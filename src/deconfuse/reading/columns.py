@@ -1,0 +1,450 @@
+"""Anything one-dimensional to integer codes, read piece by piece.
+
+Small integers are their own codes. Everything else (strings, dates, other integers, missing
+values) gets the code of a `Vocabulary` that grows as values are met. Nothing is copied as a whole,
+and other libraries are recognized only if they are loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, KeysView, ValuesView
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse._checks import Label, as_label, is_missing, show
+from deconfuse.errors import InputError
+from deconfuse.reading.words import WordTable
+
+__all__ = ["CHUNK", "LabelColumn", "from_torch", "open_column", "open_labels"]
+
+# Long enough to hide the cost of a call, short enough for its buffers to stay in cache.
+CHUNK = 1 << 16
+
+# In an array of integers, those below this bound are their own codes; others follow.
+_OWN_CODES = 1 << 30
+_SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
+_MULTILABEL_HINT = (
+    "one class per sample is needed: for scores take `scores.argmax(axis=1)`; for several labels"
+    " per sample count one matrix per label."
+)
+_NAMES_HINT = "name classes by integers or by strings."
+
+
+class Coded(NamedTuple):
+    """A piece of a column as positions among some values; -1 is missing."""
+
+    codes: npt.NDArray[Any]
+    values: list[Any]
+
+
+class _Codes(dict[Any, int]):
+    """Codes of one type of value; looking up a new value gives it the next code of all types."""
+
+    def __init__(self, values: list[Label | None]) -> None:
+        super().__init__()
+        self._values = values
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = len(self._values)
+        self._values.append(value)
+        return code
+
+
+class Vocabulary:
+    """Codes of values in the order they are met. True is not 1: each type has codes of its own."""
+
+    def __init__(self) -> None:
+        self.values: list[Label | None] = []
+        self._tables: dict[type, _Codes] = {}
+        self._lock = Lock()
+
+    def table(self, of: type) -> _Codes:
+        """Return the codes of the values of one type."""
+        if of not in self._tables:
+            self._tables[of] = _Codes(self.values)
+        return self._tables[of]
+
+    def codes(self, values: Iterable[Label | None]) -> npt.NDArray[np.int64]:
+        """Return the codes of values of any types."""
+        # Parts of one column may be read by several threads.
+        with self._lock:
+            return np.array([self.table(type(v))[v] for v in values], dtype=np.int64)
+
+
+@dataclass(slots=True)
+class LabelColumn:
+    """A column of class labels.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call it.
+    size : int
+    read : callable
+        Returns the values from start to stop: an array, a list, or coded by their own library.
+    n_missing, first_missing : int
+        Missing values in the pieces read so far, and the position of the first.
+    """
+
+    name: str
+    size: int
+    read: Callable[[int, int], Any]
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    # Up to here codes are values themselves, of this type; above, positions in the vocabulary.
+    n_own: int | None = None
+    own: type = int
+    words: WordTable | None = None
+    n_missing: int = 0
+    first_missing: int = -1
+
+    def codes(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Return one code per value, from 0 on."""
+        piece = self.read(start, stop)
+        if self.n_own is None:
+            self.n_own = _OWN_CODES if is_integer_array(piece) else 0
+        codes = self._encode(piece)
+        missing = self.vocabulary.table(type(None)).get(None)
+        if missing is not None:
+            where = np.flatnonzero(codes == missing + self.n_own)
+            if len(where) and self.first_missing < 0:
+                self.first_missing = start + int(where[0])
+            self.n_missing += len(where)
+        return codes
+
+    def labels(self, codes: npt.NDArray[Any]) -> list[Label | None]:
+        """Return the values that codes stand for."""
+        words, n_own = self.vocabulary.values, self.n_own or 0
+        return [words[code - n_own] if code >= n_own else self.own(code) for code in codes.tolist()]
+
+    def _codes_of(self, values: Iterable[Label | None]) -> npt.NDArray[np.int64]:
+        return self.vocabulary.codes(values) + (self.n_own or 0)
+
+    def _encode(self, piece: Any) -> npt.NDArray[Any]:
+        if isinstance(piece, Coded):
+            # A dictionary may hold more than its column: only what is used gets a code.
+            used = np.zeros(len(piece.values) + 1, np.bool_)
+            used[piece.codes] = True
+            values = [*piece.values, None]
+            table = np.zeros(len(values), np.int64)
+            labels = self._as_labels(values[k] for k in np.flatnonzero(used))
+            table[used] = self._codes_of(labels)
+            return table[piece.codes]
+        if isinstance(piece, list):
+            return self._encode_list(piece)
+        if piece.ndim != 1:
+            raise not_one_dimensional(self.name, None)
+        if not piece.dtype.isnative:
+            piece = piece.astype(piece.dtype.newbyteorder("="))
+        kind = piece.dtype.kind
+        if kind in "iu":
+            return self._encode_integers(piece)
+        if kind == "b":
+            return self._encode_bools(piece)
+        if kind == "f":
+            return self._encode_floats(piece)
+        if kind == "U":
+            return self._encode_words(piece)
+        if kind == "M":
+            distinct, codes = np.unique(piece, return_inverse=True)
+            return self._encode(Coded(codes, list(distinct)))
+        if kind in "OT":
+            return self._encode_list(piece.tolist())
+        hint = _NAMES_HINT
+        if kind == "S":
+            hint = 'these are bytes; decode them: `np.char.decode(values, "utf-8")`.'
+        raise InputError(
+            f"Values of {self.name} must be int, str, bool or date, got {piece.dtype}.", hint=hint
+        )
+
+    def _encode_integers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        # Read as unsigned, negative numbers are huge: the highest tells about the lowest.
+        highest = int(values.view(f"u{values.dtype.itemsize}").max())
+        if highest < (self.n_own or 0):
+            return values
+        if values.dtype == np.uint64 and highest > np.iinfo(np.int64).max:
+            raise self._too_large(highest)
+        distinct, codes = distinct_integers(values)
+        return self._codes_of(distinct.tolist())[codes]
+
+    def _encode_bools(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+        if not self.n_own:
+            return self._codes_of([False, True])[values.view(np.uint8)]
+        self.own = bool
+        return values.view(np.uint8)
+
+    def _encode_floats(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Whole floats are integers: a column of 1.0 and 2.0 is how tables store 1 and 2."""
+        distinct, codes = np.unique(values, return_inverse=True)
+        return self._encode(Coded(codes, distinct.tolist()))
+
+    def _encode_words(self, words: npt.NDArray[np.str_]) -> npt.NDArray[Any]:
+        """Encode fixed-width strings without making a Python string of each."""
+        width = words.dtype.itemsize // 4
+        if not width:
+            return self._encode_list(words.tolist())
+        if self.words is None or self.words.width != width:
+            self.words = WordTable(width, self._codes_of)
+        return self.words.encode(words)
+
+    def _encode_list(self, values: list[Any]) -> npt.NDArray[Any]:
+        types = set(map(type, values))
+        if len(types) == 1 and types <= {str, int, bool}:
+            (only,) = types
+            table = self.vocabulary.table(only)
+            codes = np.fromiter(map(table.__getitem__, values), np.int64, len(values))
+            if only is int:
+                self._check_width(table)
+            return codes + self.n_own if self.n_own else codes
+        return self._codes_of(self._as_labels(values))
+
+    def _as_labels(self, values: Iterable[Any]) -> list[Label | None]:
+        return [None if is_missing(value) else self._as_label(value) for value in values]
+
+    def _as_label(self, value: Any) -> Label:
+        if isinstance(value, (list, tuple, dict, np.ndarray)):
+            raise not_one_dimensional(self.name, None)
+        if isinstance(value, (float, np.floating)):
+            self._check_whole(float(value))
+        label = as_label(value, what=self.name)
+        if type(label) is int:
+            self._check_width((label,))
+        return label
+
+    def _check_whole(self, value: float) -> None:
+        if not np.isfinite(value):
+            raise InputError(
+                f"Values of {self.name} must be finite, got {value}.", hint=_NAMES_HINT
+            )
+        if not value.is_integer():
+            raise InputError(
+                f"Values of {self.name} must be class labels, got the fraction {value}.",
+                hint=f"{_SCORES_HINT[:-1]} or, for two classes, `scores > 0.5`.",
+            )
+        if abs(value) > 2.0**53:
+            raise self._too_large(value)
+
+    def _check_width(self, values: Iterable[int]) -> None:
+        for value in values:
+            if not -(2**63) <= value < 2**63:
+                raise self._too_large(value)
+
+    def _too_large(self, value: object) -> InputError:
+        return InputError(
+            f"Integers in {self.name} must fit in 64 bits (53 as floats), got {value}.",
+            hint="convert identifiers to strings.",
+        )
+
+
+def is_integer_array(piece: object) -> bool:
+    return isinstance(piece, np.ndarray) and piece.dtype.kind in "biu"
+
+
+def distinct_integers(
+    values: npt.NDArray[Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return distinct integers in order, and the position of each value among them."""
+    low, high = int(values.min()), int(values.max())
+    if high - low > 4 * len(values) + CHUNK or high > np.iinfo(np.int64).max:
+        return np.unique(values, return_inverse=True)
+    # A table over a narrow range is many times faster than sorting.
+    offsets = (values - values.dtype.type(low)).astype(np.intp)
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[offsets] = True
+    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[offsets]
+
+
+def open_labels(values: object, *, name: str) -> LabelColumn:
+    """Open a column of labels that a caller gave, without copying it."""
+    size, read = open_column(values, name=f"`{name}`")
+    return LabelColumn(f"`{name}`", size, read)
+
+
+def open_column(values: Any, *, name: str) -> tuple[int, Callable[[int, int], Any]]:
+    """Return the length of a column and a function that reads the values from start to stop."""
+    values = _unwrapped(values)
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise not_one_dimensional(name, tuple(int(size) for size in shape))
+    if isinstance(values, np.ndarray):
+        return len(values), lambda start, stop: values[start:stop]
+    if isinstance(values, (list, tuple, range)):
+        return len(values), lambda start, stop: list(values[start:stop])
+    if _is_from(values, "torch", "Tensor"):
+        return len(values), lambda start, stop: from_torch(values[start:stop])
+    if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
+        raise InputError(
+            f"{name} must be a one-dimensional sequence, got {type(values).__name__}.",
+            hint="give a list, an array or a series; for a table use `from_frame`.",
+        )
+    series = _as_series(values)
+    if series is not None:
+        return len(series), lambda start, stop: read_series(series[start:stop])
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise not_one_dimensional(name, array.shape)
+    return len(array), lambda start, stop: array[start:stop]
+
+
+def _unwrapped(values: Any) -> Any:
+    """Return a plain container for dict views, masked arrays and arrays of other libraries."""
+    if isinstance(values, (KeysView, ValuesView)):
+        return list(values)
+    if isinstance(values, np.ma.MaskedArray):
+        if not np.ma.is_masked(values):
+            return values.data
+        objects = np.array(values.data, dtype=object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    if _is_from(values, "pandas", "Index") or _is_from(
+        values, "pandas.api.extensions", "ExtensionArray"
+    ):
+        return sys.modules["pandas"].Series(values)
+    if _is_from(values, "pyarrow", "Array"):
+        return sys.modules["pyarrow"].chunked_array([values])
+    return values
+
+
+def _is_from(values: object, module: str, name: str) -> bool:
+    """Return whether values are of a type of another library, without importing it."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(values, getattr(loaded, name))
+
+
+def _as_series(values: object) -> Any | None:
+    """Return a narwhals series, or None for what narwhals does not know."""
+    import narwhals as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def from_torch(values: Any) -> Any:
+    """Return a torch tensor as an array, from any device; anything else unchanged."""
+    if not _is_from(values, "torch", "Tensor"):
+        return values
+    tensor = values.detach()
+    if tensor.layout is not sys.modules["torch"].strided:
+        tensor = tensor.to_dense()
+    if tensor.dtype.is_floating_point:
+        # NumPy does not know all of torch's floats.
+        tensor = tensor.double()
+    return np.asarray(tensor.cpu().numpy())
+
+
+def read_series(series: Any) -> npt.NDArray[Any] | list[Any] | Coded:
+    """Return a piece of a narwhals series as an array, a list, or coded by its own library."""
+    import narwhals as nw
+
+    native = series.to_native()
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        implementation = series.implementation
+        if implementation.is_pandas_like() and native.dtype != object:
+            codes, values = native.factorize()
+            return Coded(np.asarray(codes), values.tolist())
+        if implementation.is_pyarrow():
+            return _coded_by_pyarrow(native)
+        if implementation.is_polars():
+            return _coded_by_polars(series.cast(nw.String).to_native())
+    if series.dtype.is_decimal() or series.dtype in (nw.Int128, nw.UInt128):
+        # DuckDB returns integers of 128 bits as decimals; NumPy has neither type.
+        return [None if value is None else _exact(value) for value in series.to_list()]
+    if series.dtype == nw.Datetime:
+        if series.dtype.time_zone is not None:
+            # NumPy has no time zones: it would show the clock of UTC instead of the column's own.
+            series = series.dt.replace_time_zone(None)
+        # Python's datetime ends at microseconds; NumPy's keeps nanoseconds and NaT.
+        return np.asarray(series.to_numpy())
+    if series.dtype != nw.Object and series.null_count():
+        return list(series.to_list())
+    return np.asarray(series.to_numpy())
+
+
+def _exact(value: Any) -> int | float:
+    return int(value) if value == int(value) else float(value)
+
+
+def _coded_by_pyarrow(chunked: Any) -> Coded:
+    array = chunked.combine_chunks()
+    if hasattr(array, "chunks"):  # Before PyArrow 17 an empty or split array stays chunked.
+        array = sys.modules["pyarrow"].concat_arrays(array.chunks)
+    if not hasattr(array, "dictionary"):
+        array = array.dictionary_encode()
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(codes, array.dictionary.to_pylist())
+
+
+def _coded_by_polars(series: Any) -> Coded:
+    values = series.drop_nulls().unique()
+    codes = series.replace_strict(values, list(range(len(values))), default=-1)
+    return Coded(codes.to_numpy(), values.to_list())
+
+
+def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
+    """Return the error for scores, tables and lists where a column was expected."""
+    given = "a sequence for each sample" if shape is None else f"shape {shape}"
+    hint = _SCORES_HINT if shape is not None else _MULTILABEL_HINT
+    if shape is not None and len(shape) == 2 and shape[1] == 1:
+        hint = "flatten it with `.ravel()`, or select the column."
+    return InputError(
+        f"{name[0].upper()}{name[1:]} must be one-dimensional, got {given}.", hint=hint
+    )
+
+
+def read_weights(values: object, size: int, *, name: str) -> Callable[[int, int], npt.NDArray[Any]]:
+    """Return a function that reads sample weights as int64 or float64 from start to stop."""
+    found, read = open_column(values, name=f"`{name}`")
+    if found != size:
+        raise InputError(
+            f"`{name}` must have one weight per sample, got {found:,} weights for {size:,}"
+            " samples.",
+            hint="check for a filter applied to only one of them.",
+        )
+    return lambda start, stop: _checked_weights(read(start, stop), start, name)
+
+
+def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
+    if isinstance(piece, Coded):
+        table = np.array([*piece.values, None], dtype=object)
+        piece = table[piece.codes].tolist()
+    array = piece if isinstance(piece, np.ndarray) else np.array(piece, dtype=object)
+    if array.ndim != 1:
+        raise not_one_dimensional(f"`{name}`", None)
+    if array.dtype.kind == "O":
+        array = _numbers(array.tolist(), start, name)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
+    with np.errstate(invalid="ignore"):
+        wrong = ~np.isfinite(array) | (array < 0) if array.dtype.kind in "if" else np.zeros(0, bool)
+    if array.dtype == np.uint64:
+        wrong = array > np.iinfo(np.int64).max
+    if wrong.any():
+        where = int(wrong.argmax())
+        raise InputError(
+            f"`{name}` must be finite, non-negative and below 2**63, got {array[where]} at position"
+            f" {start + where:,}.",
+            hint="a sample of weight 0 counts for nothing.",
+        )
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+
+
+def _numbers(values: list[Any], start: int, name: str) -> npt.NDArray[Any]:
+    """Return objects as int64 where all are integers that fit, else as float64."""
+    for position, value in enumerate(values):
+        is_number = isinstance(value, (int, float, np.number)) and not is_missing(value)
+        if not is_number:
+            raise InputError(
+                f"`{name}` must be numbers without missing values, got {show([value])} at position"
+                f" {start + position:,}.",
+                hint="drop these samples, or give them weight 0.",
+            )
+    if all(isinstance(value, (int, np.integer)) and abs(value) < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise InputError(f"`{name}` must be finite, got a number beyond all floats.") from None

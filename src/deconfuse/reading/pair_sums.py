@@ -1,0 +1,376 @@
+"""Distinct (label, prediction) pairs to a confusion matrix.
+
+Every door (sequences, frames, files) ends here: this is the only place that decides which values
+are classes, which are outcomes, and what is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deconfuse._checks import Label, LabelKind, kind_of, show
+from deconfuse.classes import Classes, infer_kind, parse_label
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import Counts
+from deconfuse.errors import DeconfuseWarning, InputError, warn
+
+__all__ = ["ClassOptions", "PairColumn", "PairSums", "matrix_of"]
+
+# A batch of a few samples can well be wrong in all of them.
+_FEW_SAMPLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClassOptions:
+    """Which values are classes and which are outcomes, as a caller asks for it.
+
+    Attributes
+    ----------
+    labels : Classes or None
+        The classes in order; None takes all that occur, sorted.
+    outcomes : tuple of str
+        Names that are no class.
+    other : str or None
+        The outcome that takes every prediction outside ``labels``.
+    missing : str or None
+        The outcome that takes missing predictions.
+    normalize_text : bool
+        Whether case and outer spaces of text are ignored.
+    """
+
+    labels: Classes | None = None
+    outcomes: tuple[str, ...] = ()
+    other: str | None = None
+    missing: str | None = None
+    normalize_text: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        labels: Iterable[object] | None = None,
+        outcomes: Iterable[object] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
+        normalize_text: bool = False,
+    ) -> ClassOptions:
+        """Validate what a caller asks for."""
+        classes = None if labels is None else Classes.of(labels)
+        if other is not None and classes is None:
+            raise InputError(
+                "`other` takes the predictions outside `labels`, got no `labels`.",
+                hint="list the classes, as in labels=['cat', 'dog'].",
+            )
+        given = [] if outcomes is None else list(Classes.of(outcomes, name="outcomes"))
+        names = tuple(dict.fromkeys([*given, *(n for n in (other, missing) if n is not None)]))
+        wrong = [name for name in names if not isinstance(name, str)]
+        if wrong:
+            raise InputError(f"Names of outcomes must be strings, got {show(wrong)}.")
+        both = [name for name in names if classes is not None and name in classes]
+        if both:
+            raise InputError(
+                f"An outcome must not be one of `labels`, got {show(both)} in both.",
+                hint="leave it out of `labels`.",
+            )
+        return cls(classes, names, other, missing, normalize_text)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class PairColumn:
+    """The labels or the predictions of distinct pairs.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call the column.
+    values : list
+        Values as they were found, None for a missing one.
+    codes : ndarray of int
+        Position in ``values``, one per pair.
+    n_missing : int
+        Samples without a value.
+    first_missing : int
+        Position of the first such sample, -1 where samples have no order.
+    """
+
+    name: str
+    values: list[Label | None]
+    codes: npt.NDArray[Any]
+    n_missing: int = 0
+    first_missing: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PairSums:
+    """Distinct pairs with their numbers of samples, or sums of weights and of squared weights.
+
+    ``is_text`` says that all values are text of a file, whose types are still to be inferred.
+    """
+
+    true: PairColumn
+    pred: PairColumn
+    n_samples: int
+    sums: npt.NDArray[Any]
+    squares: npt.NDArray[Any] | None = None
+    is_text: bool = False
+
+
+def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> ConfusionMatrix:  # noqa: B008
+    """Return the confusion matrix of distinct pairs.
+
+    Raises
+    ------
+    InputError
+        If there are no samples, labels are missing, predictions are missing and no outcome takes
+        them, values are of mixed types, or a value is not in ``labels``.
+
+    Warns
+    -----
+    DeconfuseWarning
+        If labels and predictions share no class, or class names differ only in case and outer
+        spaces.
+    """
+    if not pairs.n_samples:
+        raise InputError(
+            "There must be at least one sample, got none.",
+            hint="check the filter that made the table; an empty shard is"
+            " `ConfusionMatrix.from_counts` of zeros, with its labels.",
+        )
+    _refuse_missing(pairs, options)
+    true, pred = (_Sorted.of(column, options) for column in (pairs.true, pairs.pred))
+    if options.normalize_text:
+        true, pred = _normalized(true, pred, pairs, options)
+    if pairs.is_text:
+        true, pred = _parsed(true, pred, options)
+    if options.other is not None:
+        pred = pred.divert(options)
+    classes = options.labels or _occurring(true, pred)
+    for column in (true, pred):
+        column.refuse_outside(classes, is_asked=options.labels is not None)
+    if options.labels is None:
+        _warn_of_spellings(classes, true, pred, pairs)
+    return _assembled(pairs, classes, options.outcomes, (true, pred))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """The values of a column told apart: class labels by code, and outcomes by code."""
+
+    name: str
+    labels: dict[int, Label]
+    outcomes: dict[int, str]
+
+    @classmethod
+    def of(cls, column: PairColumn, options: ClassOptions) -> _Sorted:
+        outcomes = {_folded(name) if options.normalize_text else name for name in options.outcomes}
+        spelled = {_folded(name): name for name in options.outcomes}
+        labels: dict[int, Label] = {}
+        found: dict[int, str] = {}
+        for code, value in enumerate(column.values):
+            if value is None:
+                if options.missing is not None:
+                    found[code] = options.missing
+            elif isinstance(value, str) and value in outcomes:
+                found[code] = value
+            elif options.normalize_text and isinstance(value, str) and _folded(value) in outcomes:
+                found[code] = spelled[_folded(value)]
+            else:
+                labels[code] = value
+        return cls(column.name, labels, found)
+
+    @property
+    def kinds(self) -> set[LabelKind]:
+        """The kinds of the labels."""
+        return {kind for kind in map(kind_of, self.labels.values()) if kind is not None}
+
+    def divert(self, options: ClassOptions) -> _Sorted:
+        """Return the column with every label outside the classes sent to the outcome `other`."""
+        assert options.labels is not None
+        assert options.other is not None
+        outside = {c: options.other for c, v in self.labels.items() if v not in options.labels}
+        inside = {c: v for c, v in self.labels.items() if c not in outside}
+        return _Sorted(self.name, inside, {**self.outcomes, **outside})
+
+    def refuse_outside(self, classes: Classes, *, is_asked: bool) -> None:
+        """Raise if a label is not a class."""
+        outside = [value for value in self.labels.values() if value not in classes]
+        if not outside:
+            return
+        if is_asked and self.kinds != {classes.kind}:
+            raise InputError(
+                f"`labels` must be of the type of the values, got {classes.kind}"
+                f" ({show(classes)}) for {' and '.join(sorted(self.kinds))} ({show(outside)}) in"
+                f" {self.name}.",
+                hint="convert one to the type of the other.",
+            )
+        hint = "add the class to `labels`, drop its samples, or name it in `outcomes`"
+        raise InputError(
+            f"Every value of {self.name} must be one of `labels`, got {show(_ordered(outside))}.",
+            hint=f"{hint}; `other` takes every prediction outside `labels`.",
+        )
+
+
+def _ordered(values: list[Label]) -> list[Label]:
+    return sorted(values, key=lambda value: (str(kind_of(value)), value))  # type: ignore[return-value]
+
+
+def _refuse_missing(pairs: PairSums, options: ClassOptions) -> None:
+    for column, is_allowed in ((pairs.true, False), (pairs.pred, options.missing is not None)):
+        if not column.n_missing or is_allowed:
+            continue
+        first = f" (first at position {column.first_missing:,})" * (column.first_missing >= 0)
+        hint = "drop these samples, or give the missing class a name of its own."
+        if column is pairs.pred:
+            hint = "drop these samples, or count them as an outcome: missing='no answer'."
+        raise InputError(
+            f"{_capital(column.name)} must have no missing values, got {column.n_missing:,} among"
+            f" {pairs.n_samples:,}{first}.",
+            hint=hint,
+        )
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _normalized(
+    true: _Sorted, pred: _Sorted, pairs: PairSums, options: ClassOptions
+) -> tuple[_Sorted, _Sorted]:
+    """Ignore case and outer spaces: spell text as ``labels`` do, else in lower case."""
+    spelled = {_folded(n): n for n in options.labels or () if isinstance(n, str)}
+    columns = []
+    changed: dict[str, str] = {}
+    n_changed = 0
+    for column, counted in ((true, pairs.true), (pred, pairs.pred)):
+        labels = dict(column.labels)
+        for code, value in column.labels.items():
+            if isinstance(value, str):
+                labels[code] = spelled.get(_folded(value), _folded(value))
+                if labels[code] != value:
+                    changed.setdefault(value, str(labels[code]))
+                    n_changed += int(pairs.sums[counted.codes == code].sum())
+        columns.append(_Sorted(column.name, labels, column.outcomes))
+    if changed:
+        example = next(iter(changed.items()))
+        warn(
+            f"`normalize_text` changed {n_changed:,} values, such as {example[0]!r} to"
+            f" {example[1]!r}.",
+            DeconfuseWarning,
+        )
+    return columns[0], columns[1]
+
+
+def _parsed(true: _Sorted, pred: _Sorted, options: ClassOptions) -> tuple[_Sorted, _Sorted]:
+    """Give text of a file its type: that of ``labels``, else the one that all values have."""
+    if options.labels is not None:
+        kind = options.labels.kind
+    else:
+        kinds = {infer_kind(map(str, column.labels.values())) for column in (true, pred)}
+        kind = kinds.pop() if len(kinds) == 1 else "str"
+
+    def typed(column: _Sorted) -> _Sorted:
+        labels: dict[int, Label] = {}
+        for code, text in column.labels.items():
+            value = parse_label(str(text), kind)
+            # Text that cannot be parsed stays text, and is then refused or counted as `other`.
+            labels[code] = text if value is None else value
+        return _Sorted(column.name, labels, column.outcomes)
+
+    return typed(true), typed(pred)
+
+
+def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
+    """Return the classes that occur, sorted."""
+    for column in (true, pred):
+        if len(column.kinds) > 1:
+            examples = {kind_of(value): value for value in column.labels.values()}
+            raise InputError(
+                f"{_capital(column.name)} must be of one type, got"
+                f" {' and '.join(sorted(column.kinds))}: {show(examples.values())}.",
+                hint="convert all values to strings or all to integers, or name those that are no"
+                " class in `outcomes`.",
+            )
+    if true.labels and pred.labels and true.kinds != pred.kinds:
+        raise _two_types(true, pred)
+    names = {*true.labels.values(), *pred.labels.values()}
+    if not names:
+        raise InputError(
+            "There must be at least one class, got outcomes only.",
+            hint="list the classes in `labels`.",
+        )
+    return Classes.of(sorted(names), name="labels")  # type: ignore[type-var]
+
+
+def _two_types(true: _Sorted, pred: _Sorted) -> InputError:
+    (one,), (other,) = true.kinds, pred.kinds
+    hint = "convert one to the type of the other."
+    if {one, other} == {"int", "str"}:
+        hint = "map the numbers to names, as in `[names[i] for i in y_pred]`, or read both as text."
+    elif {one, other} == {"int", "bool"}:
+        hint = "convert both to bool, as in `y_pred == 1`, or both to int."
+    examples = (next(iter(column.labels.values())) for column in (true, pred))
+    first, second = examples
+    return InputError(
+        f"{_capital(true.name)} and {pred.name} must be of one type, got {one} (as {first!r}) and"
+        f" {other} (as {second!r}).",
+        hint=hint,
+    )
+
+
+def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: PairSums) -> None:
+    """Warn of classes that differ in spelling only, and of columns that share no class."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        if isinstance(name, str):
+            spellings.setdefault(_folded(name), []).append(name)
+    alike = [found for found in spellings.values() if len(found) > 1]
+    if alike:
+        shown = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
+        more = f" and {len(alike) - 3:,} more" * (len(alike) > 3)
+        warn(
+            f"Classes differ only in case or outer spaces: {shown}{more}. `normalize_text=True`"
+            " counts them as one.",
+            DeconfuseWarning,
+        )
+        return
+    labels, predictions = set(true.labels.values()), set(pred.labels.values())
+    if labels & predictions or pairs.n_samples < _FEW_SAMPLES or not predictions:
+        return
+    warn(
+        f"No label occurs among the predictions: labels are {show(_ordered(list(labels)), 3)},"
+        f" predictions are {show(_ordered(list(predictions)), 3)}. Are both of the same classes?",
+        DeconfuseWarning,
+    )
+
+
+def _assembled(
+    pairs: PairSums, classes: Classes, outcomes: tuple[str, ...], columns: tuple[_Sorted, _Sorted]
+) -> ConfusionMatrix:
+    """Add the pairs up at their places; outcomes follow the classes."""
+    n_classes = len(classes)
+    place: Mapping[str, int] = {name: n_classes + k for k, name in enumerate(outcomes)}
+    places = []
+    for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
+        table = np.zeros(len(counted.values), np.intp)
+        for code, label in column.labels.items():
+            table[code] = classes.index[label]
+        for code, name in column.outcomes.items():
+            table[code] = place[name]
+        places.append(table[counted.codes])
+    rows, cols = places
+    inside = (rows < n_classes) & (cols < n_classes)
+
+    def counts(part: npt.NDArray[np.bool_], size: int) -> Counts:
+        squares = None if pairs.squares is None else pairs.squares[part]
+        return Counts.at(rows[part], cols[part], pairs.sums[part], squares, size)
+
+    beside = counts(~inside, n_classes + len(outcomes)) if outcomes else None
+    return ConfusionMatrix._of(classes, counts(inside, n_classes), outcomes, beside)
