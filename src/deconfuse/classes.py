@@ -36,7 +36,7 @@ class Classes(Sequence[Label]):
     Examples
     --------
     >>> animals = Classes.of(["cat", "dog"])
-    >>> animals.kind, animals.index["dog"]
+    >>> animals.kind, animals.place["dog"]
     ('str', 1)
     >>> animals.union(Classes.of(["bee", "dog"])).names
     ('bee', 'cat', 'dog')
@@ -77,7 +77,7 @@ class Classes(Sequence[Label]):
 
     def __contains__(self, value: object) -> bool:
         # In Python True == 1, but the class True is not the class 1.
-        return kind_of(value) == self.kind and value in self.index
+        return kind_of(value) == self.kind and value in self.place
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Classes):
@@ -88,7 +88,7 @@ class Classes(Sequence[Label]):
         return hash((self.kind, self.names))
 
     @cached_property
-    def index(self) -> dict[Label, int]:
+    def place(self) -> dict[Label, int]:
         """Position of each name."""
         return {name: position for position, name in enumerate(self.names)}
 
@@ -99,7 +99,7 @@ class Classes(Sequence[Label]):
 
     def positions(self, names: Iterable[Label]) -> npt.NDArray[np.intp]:
         """Return the position of each of some names, which must be among these."""
-        return np.array([self.index[name] for name in names], dtype=np.intp)
+        return np.array([self.place[name] for name in names], dtype=np.intp)
 
     def union(self, other: Classes) -> Classes:
         """Return the names of both: sorted if both are sorted, else new ones at the end.
@@ -118,7 +118,7 @@ class Classes(Sequence[Label]):
         if len(names) == len(self):
             return self
         is_sorted = self.is_sorted and other.is_sorted
-        return Classes(tuple(sorted(names)) if is_sorted else tuple(names), self.kind)  # type: ignore[type-var]
+        return Classes(tuple(sorted(names)) if is_sorted else tuple(names), self.kind)
 
     def align(self, other: Classes, *, what: str = "Matrices") -> npt.NDArray[np.intp]:
         """Return the position in ``other`` of each of these names, which must be the same set."""

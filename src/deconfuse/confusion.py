@@ -701,7 +701,7 @@ class ConfusionMatrix:
             raise InputError(f"{label!r} is an outcome already.")
         # The class takes the place behind all that are beside the square now.
         order = self.classes.positions(kept)
-        place = self.classes.index[label]
+        place = self.classes.place[label]
         size = len(kept) + len(outcomes)
         to = np.full(self.n_classes, size - 1)
         to[order] = np.arange(len(kept))

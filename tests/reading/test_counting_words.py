@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deconfuse import ConfusionMatrix, _words
+from deconfuse import ConfusionMatrix
+from deconfuse.reading import words as _words
 from deconfuse.reading.columns import CHUNK, Vocabulary
 from deconfuse.reading.words import WordTable
 
@@ -53,7 +54,7 @@ def test_new_words_are_noticed_though_they_share_a_slot_or_the_telling_letters()
     check(np.repeat(np.array(["xa1", "xb1"]), SIZE), table, vocabulary)
     # Only the middle letter tells the words above apart, and here it is the same.
     check(np.repeat(np.array(["xa1", "ya1", "xa2"]), SIZE), table, vocabulary)
-    assert list(vocabulary) == ["xa1", "xb1", "xa2", "ya1"]
+    assert vocabulary.values == ["xa1", "xb1", "xa2", "ya1"]
 
 
 def test_words_turn_up_one_by_one() -> None:

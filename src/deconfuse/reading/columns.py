@@ -421,7 +421,7 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
     with np.errstate(invalid="ignore"):
         wrong = ~np.isfinite(array) | (array < 0) if array.dtype.kind in "if" else np.zeros(0, bool)
     if array.dtype == np.uint64:
-        wrong = array > np.iinfo(np.int64).max
+        wrong = array > np.uint64(np.iinfo(np.int64).max)
     if wrong.any():
         where = int(wrong.argmax())
         raise InputError(
@@ -442,7 +442,7 @@ def _numbers(values: list[Any], start: int, name: str) -> npt.NDArray[Any]:
                 f" {start + position:,}.",
                 hint="drop these samples, or give them weight 0.",
             )
-    if all(isinstance(value, (int, np.integer)) and abs(value) < 2**63 for value in values):
+    if all(isinstance(value, (int, np.integer)) and abs(int(value)) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
     try:
         return np.array(values, dtype=np.float64)

@@ -199,10 +199,10 @@ def _group(
         refuse_unknown_scores(missing, int(rows.sum()), scores)
     true = _column(grouped[_TRUE], f"column {columns.label!r}", rows)
     pred = _column(grouped[_PRED], f"column {columns.prediction!r}", rows)
-    weighed, squares = rows, None
+    sums_and_squares: tuple[Any, Any] = rows, None
     if columns.weight is not None:
-        weighed, squares = _weights(grouped, rows, columns.weight)
-    return PairSums(true, pred, int(rows.sum()), weighed, squares)
+        sums_and_squares = _weights(grouped, rows, columns.weight)
+    return PairSums(true, pred, int(rows.sum()), *sums_and_squares)
 
 
 def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> PairColumn:

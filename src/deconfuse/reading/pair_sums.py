@@ -6,7 +6,7 @@ are classes, which are outcomes, and what is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ class PairColumn:
     """
 
     name: str
-    values: list[Label | None]
+    values: Sequence[Label | None]
     codes: npt.NDArray[Any]
     n_missing: int = 0
     first_missing: int = -1
@@ -215,7 +215,7 @@ class _Sorted:
 
 
 def _ordered(values: list[Label]) -> list[Label]:
-    return sorted(values, key=lambda value: (str(kind_of(value)), value))  # type: ignore[return-value]
+    return sorted(values, key=lambda value: (str(kind_of(value)), value))
 
 
 def _refuse_missing(pairs: PairSums, options: ClassOptions) -> None:
@@ -306,7 +306,7 @@ def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
             "There must be at least one class, got outcomes only.",
             hint="list the classes in `labels`.",
         )
-    return Classes.of(sorted(names), name="labels")  # type: ignore[type-var]
+    return Classes.of(sorted(names), name="labels")
 
 
 def _two_types(true: _Sorted, pred: _Sorted) -> InputError:
@@ -361,7 +361,7 @@ def _assembled(
     for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
         table = np.zeros(len(counted.values), np.intp)
         for code, label in column.labels.items():
-            table[code] = classes.index[label]
+            table[code] = classes.place[label]
         for code, name in column.outcomes.items():
             table[code] = place[name]
         places.append(table[counted.codes])

@@ -54,7 +54,7 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
+    def class_list(self, n_scores: int, labels: Any) -> tuple[Label, ...]:
         """Return the class of each score, in the type of the labels.
 
         Raises
@@ -81,7 +81,7 @@ class ScoreColumns:
             return names
         # The name of a column can only be a string: "7" means 7 where labels are integers.
         typed = [parse_label(str(name), kind) for name in names]
-        return names if None in typed else tuple(typed)  # type: ignore[return-value]
+        return names if None in typed else tuple(name for name in typed if name is not None)
 
     def named(self, pairs: PairSums, classes: tuple[Label, ...]) -> PairSums:
         """Return the pairs with the position of the highest score replaced by its class."""
