@@ -13,7 +13,6 @@ from scipy import sparse
 from deconfuse._checks import Label, show
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.counting import positions_of
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
 from deconfuse.normalized import Cell
 from deconfuse.statistics.balanced import Balanced, balance
@@ -98,13 +97,13 @@ class BiEstimate:
 
     def cell(self, true: Any, pred: Any) -> Cell:
         """Return one cell by the names of its classes, with its count."""
-        i, j = (int(positions_of([name], self.labels, name="labels")[0]) for name in (true, pred))
+        i, j = self.source.index_of([true, pred]).tolist()
         value = self._row(i)[j]
         return Cell(self.labels[i], self.labels[j], float(value), float(self.source.counts[i, j]))
 
     def row(self, true: Any) -> FloatArray:
         """Return the cells of one true class, over all predicted classes."""
-        return self._row(int(positions_of([true], self.labels, name="labels")[0]))
+        return self._row(int(self.source.index_of([true])[0]))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per cell: true, predicted, count, estimate, low, high."""
