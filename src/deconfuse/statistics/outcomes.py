@@ -1,0 +1,196 @@
+"""Answers that are no class: how often each outcome occurs, and whether classes differ in it.
+
+Given that a class was named, what was named is the square of the confusion matrix alone, and
+whether a class was named at all is one share per true class. So outcomes have rates of their own,
+and change nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fisher_exact, norm
+
+from deconfuse._checks import Label
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.statistics.metrics import wilson
+from deconfuse.statistics.multiplicity import adjust
+
+__all__ = ["OutcomeRate", "OutcomeRates", "outcome_rates"]
+
+# Draws of the test that all classes have one rate; its smallest p-value is one over this.
+_DRAWS = 1_999
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRate:
+    """How often one outcome occurs in one class.
+
+    Attributes
+    ----------
+    label : bool, int, str or date
+        The true class; the predicted class where ``side`` is "background".
+    outcome : str
+    side : {"answer", "background"}
+        "answer": the share of the samples of a true class that got this outcome instead of a
+        class. "background": the share of the predictions of a class made where nothing was there.
+    count, total : float
+        Samples with the outcome, and samples of the class.
+    rate, low, high : float
+        The share with its interval; NaN for a class without samples.
+    others : float
+        The rate of all other classes together.
+    p_value : float
+        Of no difference from the other classes, corrected for the number of classes.
+    """
+
+    label: Label
+    outcome: str
+    side: str
+    count: float
+    total: float
+    rate: float
+    low: float
+    high: float
+    others: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRates(Sequence[OutcomeRate]):
+    """The rates of all outcomes, per class.
+
+    Attributes
+    ----------
+    rates : tuple of OutcomeRate
+    coverage : float
+        Share of the samples of a class for which a class was named.
+    coverage_interval : (float, float)
+    p_values : dict of (outcome, side) to float
+        Of no difference in the rate between classes.
+    """
+
+    rates: tuple[OutcomeRate, ...]
+    coverage: float
+    coverage_interval: tuple[float, float]
+    p_values: dict[tuple[str, str], float]
+
+    @overload
+    def __getitem__(self, index: int) -> OutcomeRate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[OutcomeRate, ...]: ...
+    def __getitem__(self, index: int | slice) -> OutcomeRate | tuple[OutcomeRate, ...]:
+        return self.rates[index]
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    def __iter__(self) -> Iterator[OutcomeRate]:
+        return iter(self.rates)
+
+
+def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
+    """Return how often each outcome occurs per class, with intervals and tests.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+        With outcomes; without any, there are no rates and the coverage is one.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    OutcomeRates
+
+    Notes
+    -----
+    Intervals are Wilson's. A class is tested against all others by Fisher's exact test, corrected
+    by Holm's method. Whether any classes differ is the chi-square statistic among tables with the
+    same margins. Weighted counts enter as their effective numbers of samples.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_predictions(
+    ...     ["a"] * 50 + ["b"] * 50, ["a"] * 50 + ["b"] * 26 + ["refused"] * 24,
+    ...     outcomes=["refused"],
+    ... )
+    >>> rate = outcome_rates(cm)[1]
+    >>> rate.label, rate.rate, rate.others, rate.p_value < 0.001
+    ('b', 0.48, 0.0, True)
+    """
+    unit = _unit(cm)
+    answered = np.asarray(cm.label_counts, dtype=np.float64) * unit
+    predicted = np.asarray(cm.prediction_counts, dtype=np.float64) * unit
+    said = np.asarray(cm.outcome_counts, dtype=np.float64) * unit
+    background = np.asarray(cm.background_counts, dtype=np.float64).T * unit
+    rates: list[OutcomeRate] = []
+    p_values: dict[tuple[str, str], float] = {}
+    answers = ("answer", said, answered + said.sum(axis=1))
+    nothing = ("background", background, predicted + background.sum(axis=1))
+    for side, counts, totals in (answers, nothing):
+        for k, outcome in enumerate(cm.outcomes):
+            if counts[:, k].any():
+                rates += _rates_of(cm.labels, outcome, side, (counts[:, k], totals), level)
+                p_values[outcome, side] = _p_of_equal_rates(counts[:, k], totals)
+    total = float((answered + said.sum(axis=1)).sum())
+    coverage = float(answered.sum()) / total if total else float("nan")
+    low, high = wilson(np.array([coverage]), np.array([total]), float(norm.ppf(0.5 + level / 2)))
+    return OutcomeRates(tuple(rates), coverage, (float(low[0]), float(high[0])), p_values)
+
+
+def _unit(cm: ConfusionMatrix) -> float:
+    """Return the effective number of samples per unit of weight."""
+    spread = float(cm.variances.sum())
+    return float(cm.total) / spread if cm.is_weighted and spread > 0 else 1.0
+
+
+def _rates_of(
+    labels: Sequence[Label],
+    outcome: str,
+    side: str,
+    table: tuple[NDArray[np.float64], NDArray[np.float64]],
+    level: float,
+) -> list[OutcomeRate]:
+    counts, totals = table
+    with np.errstate(invalid="ignore"):
+        rates = counts / totals
+        others = (counts.sum() - counts) / (totals.sum() - totals)
+    low, high = wilson(rates, totals, float(norm.ppf(0.5 + level / 2)))
+    raw = [_p_against_others(c, n, counts.sum(), totals.sum()) for c, n in zip(*table, strict=True)]
+    columns = (counts, totals, rates, low, high, others, adjust(np.array(raw), "holm"))
+    return [
+        OutcomeRate(label, outcome, side, *(float(column[k]) for column in columns))
+        for k, label in enumerate(labels)
+    ]
+
+
+def _p_against_others(count: float, total: float, all_counts: float, all_totals: float) -> float:
+    table = [
+        [round(count), round(total - count)],
+        [round(all_counts - count), round(all_totals - total - all_counts + count)],
+    ]
+    return float(fisher_exact(table).pvalue) if total and total < all_totals else 1.0
+
+
+def _p_of_equal_rates(counts: NDArray[np.float64], totals: NDArray[np.float64]) -> float:
+    """Return the p-value of one rate for all classes, exact given the margins, by draws."""
+    sizes = np.rint(totals).astype(np.int64)
+    n_outcome = int(np.rint(counts).sum())
+    if (sizes > 0).sum() < 2 or not 0 < n_outcome < sizes.sum():
+        return 1.0
+    expected = sizes * (n_outcome / sizes.sum())
+
+    def statistic(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        return ((drawn - expected)[..., sizes > 0] ** 2 / expected[sizes > 0]).sum(axis=-1)
+
+    rng = np.random.default_rng(_SEED)
+    draws = rng.multivariate_hypergeometric(sizes, n_outcome, size=_DRAWS, method="marginals")
+    seen = statistic(np.rint(counts))
+    return float((1 + (statistic(draws.astype(np.float64)) >= seen - 1e-9).sum()) / (1 + _DRAWS))

@@ -1,0 +1,132 @@
+"""Answers that are no class: counted beside the square, with rates of their own."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deconfuse as dc
+from deconfuse.statistics.outcomes import outcome_rates
+
+CLASSES = ["a", "b", "c"]
+OUTCOMES = ["refused", "background"]
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> tuple[list[str], list[Any]]:
+    """Labels and answers, some of which name no class."""
+    label = st.sampled_from([*CLASSES, "background"])
+    answer = st.sampled_from([*CLASSES, *OUTCOMES, "prose", None])
+    rows = draw(st.lists(st.tuples(label, answer), min_size=1, max_size=60))
+    rows += [(name, name) for name in CLASSES]
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def count(true: list[str], pred: list[Any]) -> dc.ConfusionMatrix:
+    return dc.ConfusionMatrix.from_predictions(
+        true, pred, labels=CLASSES, outcomes=OUTCOMES, other="invalid", missing="nothing said"
+    )
+
+
+@given(samples())
+def test_every_sample_is_counted_once(data: tuple[list[str], list[Any]]) -> None:
+    true, pred = data
+    cm = count(true, pred)
+    assert cm.outcomes == (*OUTCOMES, "invalid", "nothing said")
+    assert cm.n_samples == len(true)
+    said = {None: "nothing said", "prose": "invalid"}
+    for i, label in enumerate(CLASSES):
+        answers = [said.get(p, p) for t, p in zip(true, pred, strict=True) if t == label]
+        assert cm.counts[i].tolist() == [answers.count(name) for name in CLASSES]
+        assert cm.outcome_counts[i].tolist() == [answers.count(name) for name in cm.outcomes]
+        labels = [t for t, p in zip(true, pred, strict=True) if said.get(p, p) == label]
+        found = cm.background_counts[:, i].tolist()
+        assert found == [labels.count(name) for name in cm.outcomes]
+
+
+@given(samples(), st.data())
+def test_outcomes_are_kept_by_merging_coarsening_and_copying(
+    data: tuple[list[str], list[Any]], choice: st.DataObject
+) -> None:
+    true, pred = data
+    cut = choice.draw(st.integers(0, len(true)))
+    cm = count(true, pred)
+    halves = [
+        count(true[part], pred[part])
+        for part in (slice(0, cut), slice(cut, None))
+        if len(true[part])
+    ]
+    assert sum(halves) == cm
+    assert pickle.loads(pickle.dumps(cm)) == cm
+    assert cm == cm.T.T
+    coarse = cm.merge_classes({"ab": ["a", "b"]})
+    assert coarse.n_samples == cm.n_samples
+    np.testing.assert_array_equal(coarse.outcome_counts[0], cm.outcome_counts[:2].sum(axis=0))
+    shuffled = cm.reindex(["c", "new", "a", "b"])
+    np.testing.assert_array_equal(shuffled.outcome_counts[[2, 3, 0]], cm.outcome_counts)
+    assert shuffled.reindex(CLASSES) == cm
+
+
+@given(samples())
+def test_outcomes_change_no_number_of_the_square(data: tuple[list[str], list[Any]]) -> None:
+    cm = count(*data)
+    bare = dc.ConfusionMatrix.from_counts(cm.counts, CLASSES)
+    np.testing.assert_allclose(
+        cm.normalize("bi").matrix, bare.normalize("bi").matrix, atol=1e-12, rtol=0
+    )
+    np.testing.assert_allclose(
+        cm.normalize("bi").standard_errors(), bare.normalize("bi").standard_errors(), atol=1e-12
+    )
+    mine, theirs = dc.diagnose(cm), dc.diagnose(bare)
+    assert mine.look_alikes == theirs.look_alikes
+    assert mine.biases == theirs.biases
+    assert cm.accuracy == bare.accuracy
+
+
+def test_a_class_can_be_treated_as_an_outcome_afterwards() -> None:
+    true = ["a", "a", "b", "background", "background"]
+    pred = ["a", "background", "b", "a", "background"]
+    late = dc.ConfusionMatrix.from_predictions(true, pred).treat_as_outcome("background")
+    assert late == dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["background"])
+    assert late.n_samples == 5
+
+
+def test_a_label_outside_the_classes_stays_an_error() -> None:
+    with pytest.raises(dc.InputError, match="`y_true` must be one of `labels`, got 'prose'"):
+        count(["prose"], ["a"])
+    with pytest.raises(dc.InputError, match="`y_true` must have no missing values"):
+        count([None], ["a"])  # type: ignore[list-item]
+
+
+def test_numbers_as_classes_may_have_words_as_outcomes() -> None:
+    cm = dc.ConfusionMatrix.from_predictions([0, 1, 1], [0, "refused", 1], outcomes=["refused"])
+    assert cm.labels == (0, 1)
+    assert cm.outcome_counts.tolist() == [[0], [1]]
+
+
+def test_rates_differ_between_classes_or_not() -> None:
+    true = ["a"] * 1000 + ["b"] * 1000 + ["c"] * 1000
+    pred = true[:2500] + ["refused"] * 500
+    rates = outcome_rates(dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["refused"]))
+    assert [rate.rate for rate in rates] == [0.0, 0.0, 0.5]
+    assert rates[2].low == pytest.approx(0.469, abs=1e-3)
+    assert rates[2].p_value < 1e-10
+    assert rates.p_values["refused", "answer"] == pytest.approx(1 / 2000)
+    assert rates.coverage == pytest.approx(2500 / 3000)
+
+
+def test_equal_rates_are_called_different_at_most_as_often_as_allowed() -> None:
+    rng = np.random.default_rng(5)
+    alarms = 0
+    for _ in range(200):
+        true = rng.integers(0, 5, 300)
+        pred = [str(t) if rng.random() > 0.08 else "refused" for t in true]
+        cm = dc.ConfusionMatrix.from_predictions(list(map(str, true)), pred, outcomes=["refused"])
+        alarms += outcome_rates(cm).p_values["refused", "answer"] < 0.05
+    # 200 trials at 5 %: 18 or more have a chance of 1 %.
+    assert alarms < 18
