@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import binom, fisher_exact, hypergeom, kstest
+from scipy.stats import binom, fisher_exact, hypergeom, kstest, norm
 
 from deconfuse import ConfusionMatrix, compare, normalize, overlap
 from deconfuse.statistics.conditional import (
@@ -19,11 +19,27 @@ from deconfuse.statistics.conditional import (
     paired_tables,
     unpaired_tables,
 )
-from deconfuse.statistics.overall import _expected, overall_test
+from deconfuse.statistics.null_fit import fit_null
+from deconfuse.statistics.overall import overall_test
+from deconfuse.statistics.similarity_test import similarity_test
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def _drawn(one: Ints, other: Ints, n_draws: int, rng: np.random.Generator) -> NullTables:
+    return unpaired_tables(one, other, fit_null(one, other).share, n_draws, rng)
+
+
+def _dense(tables: NullTables) -> tuple[Ints, Ints]:
+    """Return all first and all second tables."""
+    both = []
+    for part in (tables.draws, tables.total[:, None] - tables.draws):
+        flat = np.zeros((part.shape[1], tables.n_classes**2), dtype=int)
+        flat[:, tables.cells] = part.T
+        both.append(flat.reshape(-1, tables.n_classes, tables.n_classes))
+    return both[0], both[1]
 
 
 def _shares(rates: Floats, rng: np.random.Generator, *, skewed: bool) -> Floats:
@@ -68,7 +84,7 @@ def test_draws_follow_the_exact_distribution(first, second) -> None:
         ways = -sum(lgamma(n + 1) for n in [*table.ravel(), *(total - table).ravel()])
         weights[tuple(table.ravel())] = np.exp(ways)
     chances = np.array(list(weights.values())) / sum(weights.values())
-    drawn = unpaired_tables(one, np.array(second), 4000, np.random.default_rng(0))
+    drawn = _drawn(one, np.array(second), 4000, np.random.default_rng(0))
     flat = np.zeros((4000, 9), dtype=int)
     flat[:, drawn.cells] = drawn.draws[:, 1:].T
     seen = dict.fromkeys(weights, 0)
@@ -85,8 +101,8 @@ def test_draws_follow_the_exact_distribution(first, second) -> None:
 def test_draws_keep_margins_and_sum(seed: int, n_classes: int) -> None:
     rng = np.random.default_rng(seed)
     one, other = rng.poisson(rng.gamma(0.5, 4, (2, n_classes, n_classes)))
-    tables = unpaired_tables(one, other, 5, rng)
-    for first, second in zip(*tables.dense(0, 6), strict=True):
+    tables = _drawn(one, other, 5, rng)
+    for first, second in zip(*_dense(tables), strict=True):
         np.testing.assert_array_equal(first + second, one + other)
         np.testing.assert_array_equal(first.sum(axis=0), one.sum(axis=0))
         np.testing.assert_array_equal(first.sum(axis=1), one.sum(axis=1))
@@ -103,12 +119,15 @@ def test_paired_draws_keep_margins_sum_and_agreement(seed: int) -> None:
     one, other = (
         ConfusionMatrix.from_predictions(true, p, labels=range(4)).counts for p in (first, second)
     )
-    drawn = tables.dense(0, 6)
-    np.testing.assert_array_equal(drawn[0][0], one)
-    np.testing.assert_array_equal(drawn[1][0], other)
+    drawn = _dense(tables)
+    agreed = ConfusionMatrix.from_predictions(
+        true[first == second], first[first == second], labels=range(4)
+    ).counts
+    np.testing.assert_array_equal(drawn[0][0] + agreed, one)
+    np.testing.assert_array_equal(drawn[1][0] + agreed, other)
     for table in drawn[0]:
-        np.testing.assert_array_equal(table.sum(axis=0), one.sum(axis=0))
-        np.testing.assert_array_equal(table.sum(axis=1), one.sum(axis=1))
+        np.testing.assert_array_equal((table + agreed).sum(axis=0), one.sum(axis=0))
+        np.testing.assert_array_equal((table + agreed).sum(axis=1), one.sum(axis=1))
 
 
 def test_two_classes_against_the_exact_distribution() -> None:
@@ -143,10 +162,10 @@ def test_paired_two_classes_are_fishers_test() -> None:
     tables = paired_tables(triples, 2, 20_000, np.random.default_rng(0))
     # First says 0 and second 1: 12 of 15 in class 0, 9 of 13 in class 1.
     law = hypergeom(28, 15, 21)
-    drawn = tables.draws[0, 1:] - 50
+    drawn = tables.draws[0, 1:]
     assert drawn.mean() == pytest.approx(law.mean(), abs=0.05)
     assert drawn.var() == pytest.approx(law.var(), rel=0.05)
-    p_value = overall_test(tables, is_paired=True).p_value
+    p_value = overall_test(tables).p_value
     assert p_value == pytest.approx(fisher_exact([[12, 3], [9, 4]]).pvalue, abs=0.15)
     assert p_value > 0.3
 
@@ -155,9 +174,9 @@ def test_the_expected_table_meets_the_margins() -> None:
     rng = np.random.default_rng(2)
     shares = _shares(error_rates(7, rng), rng, skewed=True)
     one, other = draw_counts(shares, 900, rng), draw_counts(shares, 1800, rng)
-    tables = unpaired_tables(one, other, 1, rng)
+    fit = fit_null(one, other)
     dense = np.zeros(49)
-    dense[tables.cells] = _expected(tables)
+    dense[fit.cells] = fit.expected
     np.testing.assert_allclose(dense.reshape(7, 7).sum(axis=0), one.sum(axis=0), atol=0.05)
     np.testing.assert_allclose(dense.reshape(7, 7).sum(axis=1), one.sum(axis=1), atol=0.05)
     # The odds of being of the first table are a row's factor times a column's.
@@ -173,10 +192,10 @@ def test_a_table_unlike_all_draws_has_the_smallest_p_value() -> None:
     draws = np.array([[9, 5, 4, 5, 6, 4, 5, 5, 6, 4]])
     draws = np.concatenate([draws, 10 - draws, 10 - draws, draws])
     tables = NullTables(np.arange(4), np.full(4, 20), draws, 2)
-    assert overall_test(tables, is_paired=True).p_value == 0.1
+    assert overall_test(tables).p_value == 0.1
     same = NullTables(np.arange(4), np.full(4, 20), np.repeat(draws[:, :1], 10, axis=1), 2)
-    assert overall_test(same, is_paired=False).p_value == 1.0
-    assert overall_test(same, is_paired=False).smallest == 1.0
+    assert overall_test(same, np.full(4, 10.0)).p_value == 1.0
+    assert overall_test(same, np.full(4, 10.0)).smallest == 1.0
 
 
 def test_very_large_counts_work() -> None:
@@ -202,12 +221,90 @@ def test_weights_enter_by_their_effective_number() -> None:
     assert kstest(p_values, "uniform").pvalue > 1e-3
 
 
+def _triangular(n_classes: int, rng: np.random.Generator) -> Floats:
+    """Return a classifier that takes classes for later ones only: no cycle of confusions."""
+    rates = np.triu(rng.gamma(0.7, size=(n_classes, n_classes)), 1)
+    rates *= 0.2 / np.maximum(rates.sum(axis=1, keepdims=True), 1e-9)
+    np.fill_diagonal(rates, 1 - rates.sum(axis=1))
+    return np.asarray(rates)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_classes", "sizes", "kind", "runs"),
+    [
+        (8, (500, 50_000), "triangular", 120),
+        (10, (500, 5_000), "skewed", 120),
+        (100, (20_000, 60_000), "skewed", 60),
+        (100, (300_000, 300_000), "even", 60),
+    ],
+)
+def test_equal_classifiers_raise_no_alarm_with_or_without_draws(
+    n_classes, sizes, kind, runs
+) -> None:
+    alarms = np.zeros(4)
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, n_classes])
+        triangular = kind == "triangular"
+        rates = (_triangular if triangular else error_rates)(n_classes, rng)
+        one, other = (
+            draw_counts(_shares(rates, rng, skewed=kind == "skewed"), size, rng) for size in sizes
+        )
+        exact = similarity_test(one.astype(float), other.astype(float), None, seed)
+        fast = fit_null(one, other).test()
+        alarms += [
+            exact.p_value <= 0.05,
+            (exact.corrected <= 0.05).any(),
+            fast.p_value <= 0.05,
+            (fast.corrected <= 0.05).any(),
+        ]
+    assert (alarms <= binom.ppf(0.999, runs, 0.05)).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), is_paired=st.booleans(), is_weighted=st.booleans())
+def test_p_values_know_no_order_of_classes_or_sides(seed, is_paired, is_weighted) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 4, 300)
+    guesses = [np.where(rng.random(300) < 0.7, true, rng.integers(0, 4, 300)) for _ in range(2)]
+    weight = None if is_paired or not is_weighted else rng.gamma(2, size=300)
+
+    def counted(order, one, other):
+        matrices = [
+            ConfusionMatrix.from_predictions(true, p, labels=order, sample_weight=weight)
+            for p in (one, other)
+        ]
+        return compare(*matrices, paired=(true, one, other) if is_paired else None)
+
+    there = counted(range(4), *guesses)
+    back = counted(range(4), *guesses[::-1])
+    order = rng.permutation(4).tolist()
+    moved = counted(order, *guesses)
+    assert there.p_value == back.p_value == moved.p_value
+    np.testing.assert_array_equal(there.p_values, back.p_values)
+    np.testing.assert_array_equal(there.p_values[np.ix_(order, order)], moved.p_values)
+    np.testing.assert_allclose(there.raw_p_values, back.raw_p_values, rtol=1e-9)
+    np.testing.assert_allclose(there.difference[np.ix_(order, order)], moved.difference, atol=1e-8)
+    assert there.accuracy.p_value == pytest.approx(moved.accuracy.p_value)
+
+
+def test_a_ring_of_confusions_is_tested_without_draws() -> None:
+    """Each class is taken for the next one only: the hits are all that is left to vary."""
+    first, second = (
+        np.diag([hits] * 6) + np.roll(np.diag([400 - hits] * 6), 1, axis=1) for hits in (320, 360)
+    )
+    fit = fit_null(first, second)
+    odds = (320 * 40) / (360 * 80)
+    error = np.sqrt((1 / 320 + 1 / 360 + 1 / 40 + 1 / 80) / 6)
+    assert fit.freedom.sum() == pytest.approx(1.0, abs=1e-3)
+    assert fit.test().p_value < 2 * norm.sf(0.8 * abs(np.log(odds)) / error) * 3
+    assert fit_null(first, first).test().p_value == 1.0
+
+
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw less: the test stays exact, and runs are many."""
-    module = "deconfuse.statistics.comparison."
-    for name, value in (("_DRAWS", 199), ("_REPLICATES", 9), ("_FEWEST_REPLICATES", 9)):
-        monkeypatch.setattr(module + name, value)
+    monkeypatch.setattr("deconfuse.statistics.similarity_test._DRAWS", 199)
 
 
 SETTINGS = [
@@ -292,7 +389,7 @@ def test_paired_p_values_are_uniform_under_the_null(n_classes, agreement, favour
         tilted = rates * np.exp(favours * rng.normal(size=n_classes))
         sample = _paired((rates, tilted), agreement, rng)
         tables = paired_tables(_triples(*sample, n_classes), n_classes, 199, rng)
-        overall.append(overall_test(tables, is_paired=True).p_value)
+        overall.append(overall_test(tables).p_value)
     assert kstest(overall, "uniform", alternative="greater").pvalue > 1e-3
     assert np.sum(np.array(overall) <= 0.05) <= binom.ppf(0.999, runs, 0.05)
     if n_classes <= 10:
@@ -340,8 +437,9 @@ def test_pairing_finds_what_independent_samples_hide(kind: str) -> None:
 def test_overlap_intervals_cover(
     n_classes: int, size: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_DRAWS", "_FEWEST_DRAWS", "_REPLICATES"):
-        monkeypatch.setattr(f"deconfuse.statistics.comparison.{name}", 99)
+    for name in ("_DRAWS", "_FEWEST_DRAWS"):
+        monkeypatch.setattr(f"deconfuse.statistics.similarity_test.{name}", 99)
+    monkeypatch.setattr("deconfuse.statistics.resampling._RESAMPLES", 99)
     hits, runs = 0, 30
     for seed in range(runs):
         rng = np.random.default_rng([seed, n_classes])

@@ -22,6 +22,7 @@ __all__ = [
     "check_at_least_one",
     "check_epsilon",
     "check_level",
+    "round_fairly",
     "row_units",
     "sample_unit",
     "whole_samples",
@@ -90,10 +91,14 @@ def row_units(cells: Cells) -> FloatArray:
 
 def whole_samples(cells: Cells, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return whole numbers of effective samples; fractions are rounded at random, fairly."""
-    counts = cells.values / row_units(cells)
-    nearest = np.rint(counts)
-    is_whole = np.abs(counts - nearest) < 1e-6
-    rounded = np.floor(counts + rng.random(counts.shape))
+    return round_fairly(cells.values / row_units(cells), rng)
+
+
+def round_fairly(samples: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return whole numbers whose means are the numbers given; whole numbers stay as they are."""
+    nearest = np.rint(samples)
+    is_whole = np.abs(samples - nearest) < 1e-6
+    rounded = np.floor(samples + rng.random(samples.shape))
     return np.asarray(np.where(is_whole, nearest, rounded).astype(np.int64))
 
 

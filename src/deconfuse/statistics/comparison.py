@@ -3,59 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import warnings
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label, is_finite_number
+from deconfuse._checks import Label, is_finite_number, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
+from deconfuse.errors import DeconfuseWarning, InputError
 from deconfuse.normalization import Normalized
-from deconfuse.statistics.cell_tests import cell_tests, shared_noise, triples_of
 from deconfuse.statistics.cells import (
     as_confusion,
     as_generator,
     check_at_least_one,
     check_epsilon,
     check_level,
-    whole_samples,
 )
-from deconfuse.statistics.comparison_sides import (
-    aligned,
-    dense,
-    fair_epsilon,
-    fair_sides,
-    side_of,
-    warn_if_drowned,
-)
-from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
+from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
 from deconfuse.statistics.multiplicity import Correction, adjust
-from deconfuse.statistics.overall import OverallTest, overall_test
-from deconfuse.statistics.resampling import (
-    Side,
-    chance_differences,
-    overlap_interval,
-    sampled_noise,
-)
+from deconfuse.statistics.resampling import Side, Spread
 from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
+from deconfuse.statistics.similarity_test import similarity_test
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["CellDifference", "Comparison", "cell_p_values", "compare"]
+__all__ = ["CellDifference", "Comparison", "compare"]
 
 FloatArray = NDArray[np.float64]
 
-# Draws for the overall test, fewer where cells are many, so that a comparison takes seconds.
-_DRAWS, _FEWEST_DRAWS, _DRAWN_CELLS = 999, 199, 1_200_000
-# Of these, matrices that are bi-normalized for the interval of the Overlap.
-_REPLICATES, _FEWEST_REPLICATES, _REPLICATE_CELLS = 199, 29, 2_000_000
 _SEED = 0
 
 
@@ -98,18 +78,12 @@ class Comparison:
         The bi-normalized matrices, with classes in the order of the first.
     overlap : float
         The Overlap of both, as it is seen: noise makes it lower than it is.
-    overlap_interval : (float, float)
-        Confidence interval for the Overlap without noise, of at least the level asked for: it
-        always holds the Overlap seen.
-    overlap_if_equal : float
-        The Overlap that two classifiers which differ by label shares and prediction bias alone
-        would show on average with so many samples.
     difference : ndarray of shape (n_classes, n_classes)
         Of the bi-normalized matrices, second minus first.
-    standard_errors : ndarray of shape (n_classes, n_classes)
-        Of the difference.
     raw_p_values : ndarray of shape (n_classes, n_classes)
         Of no difference in a cell, each for itself.
+    p_values : ndarray of shape (n_classes, n_classes)
+        The same, corrected for the number of cells: the chance of any false alarm is kept.
     is_paired : bool
         Whether it was used that both predictions are of the same samples.
     level : float
@@ -124,19 +98,18 @@ class Comparison:
     first: Normalized
     second: Normalized
     overlap: float
-    overlap_interval: tuple[float, float]
-    overlap_if_equal: float
     difference: FloatArray
-    standard_errors: FloatArray
     raw_p_values: FloatArray
+    p_values: FloatArray
     p_value: float
     smallest_p_value: float
     is_paired: bool
     level: float
     _scores: Scores = field(repr=False)
+    _spread: Spread = field(repr=False)
 
     def __post_init__(self) -> None:
-        for array in (self.difference, self.standard_errors, self.raw_p_values):
+        for array in (self.difference, self.raw_p_values, self.p_values):
             array.flags.writeable = False
 
     @property
@@ -150,9 +123,25 @@ class Comparison:
         return self.smallest_p_value < 1 - self.level
 
     @property
-    def p_values(self) -> FloatArray:
-        """P-values of the cells, corrected for their number by Holm's method."""
-        return self.adjusted("holm")
+    def standard_errors(self) -> FloatArray:
+        """Standard errors of the difference, by the delta method."""
+        return self._spread.errors
+
+    @property
+    def overlap_interval(self) -> tuple[float, float]:
+        """Confidence interval for the Overlap without noise, of at least the level asked for.
+
+        It always holds the Overlap seen.
+        """
+        return self._spread.overlap_interval
+
+    @property
+    def overlap_if_equal(self) -> float:
+        """Overlap of two classifiers that differ by label shares and prediction bias alone.
+
+        It is what they would show on average with so many samples.
+        """
+        return self._spread.overlap_if_equal
 
     @property
     def headline(self) -> str:
@@ -222,14 +211,14 @@ class Comparison:
         """
         return bool(self.deteriorations(margin))
 
-    def adjusted(self, correction: Correction = "holm") -> FloatArray:
-        """Return the p-values of the cells, corrected for their number.
+    def adjusted(self, correction: Correction) -> FloatArray:
+        """Return the raw p-values of the cells, corrected for their number in another way.
 
         Parameters
         ----------
         correction : {"holm", "bh", "none"}
-            ``"holm"`` keeps the chance of any false alarm, ``"bh"`` (Benjamini and Hochberg) the
-            share of false alarms among all alarms.
+            ``"holm"`` keeps the chance of any false alarm, as ``p_values`` do with more power;
+            ``"bh"`` (Benjamini and Hochberg) the share of false alarms among all alarms.
 
         Returns
         -------
@@ -240,10 +229,9 @@ class Comparison:
     def top(self, k: int = 10) -> list[CellDifference]:
         """Return the ``k`` cells that differ most surely, surest first."""
         check_at_least_one(k, "k")
-        p_values = self.p_values
         # Corrected p-values tie at one; the raw ones and the size of the difference do not.
         order = np.lexsort((-np.abs(self.difference).ravel(), self.raw_p_values.ravel()))[:k]
-        first, second = dense(self.first), dense(self.second)
+        first, second = self._spread.first.matrix, self._spread.second.matrix
         cells = [divmod(int(place), len(self.labels)) for place in order]
         return [
             CellDifference(
@@ -253,7 +241,7 @@ class Comparison:
                 float(second[i, j]),
                 float(self.difference[i, j]),
                 float(self.standard_errors[i, j]),
-                float(p_values[i, j]),
+                float(self.p_values[i, j]),
             )
             for i, j in cells
         ]
@@ -397,7 +385,7 @@ def compare(
     [(0, 0), (0, 2), (2, 0), (2, 2)]
     """
     check_level(level)
-    one, other = aligned(as_confusion(first), as_confusion(second))
+    one, other = _aligned(as_confusion(first), as_confusion(second))
     added = check_epsilon(epsilon, one.n_classes)
     if added == 0:
         raise InputError(
@@ -406,43 +394,35 @@ def compare(
             " empty.",
         )
     generator = as_generator(_SEED if rng is None else rng)
+    seed = int(generator.integers(2**62))
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
-    sides = [side_of(n, added) for n in normalized]
-    warn_if_drowned(sides)
+    sides = [Side.of(n) for n in normalized]
+    _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
-    p_values, errors = _tested(sides, (one, other), triples)
-    difference = sides[1].matrix - sides[0].matrix
     scores = _scores(sides, triples)
-    tables = _null_tables(sides, triples, generator)
-    overall = overall_test(tables, is_paired=triples is not None)
-    surest = max(float(np.fmin.reduce(adjust(p_values, "holm"), axis=None)), 1 / (1 + _DRAWS))
-    if surest < 1 - level <= overall.smallest:
-        # Cells in a ring leave no other table to draw; the surest cell is then the overall test.
-        overall = OverallTest(surest, surest)
-    n_replicates = _fitting(_REPLICATE_CELLS, difference.size, _FEWEST_REPLICATES, _REPLICATES)
-    n_replicates = min(n_replicates, tables.draws.shape[1] - 1)
-    chance = _chance(sides, tables, n_replicates)
-    noise = sampled_noise(sides[0], sides[1], triples, n_replicates, generator)
-    by_chance = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in chance()])
+    samples = [side.samples for side in sides]
+    tested = similarity_test(samples[0], samples[1], triples, seed)
+    labels = [table.sum(axis=1) for table in samples]
     return Comparison(
         accuracy=scores.accuracy(level),
         balanced_accuracy=scores.balanced_accuracy(level),
         recalls=scores.recalls(),
-        label_shares_p_value=1.0 if triples is not None else label_share_test(*_samples(sides)),
-        bias_p_value=_bias(sides, triples),
+        label_shares_p_value=1.0 if triples is not None else label_share_test(*labels),
+        bias_p_value=(
+            bias_test(*samples) if triples is None else paired_bias_test(triples, one.n_classes)
+        ),
         first=normalized[0],
         second=normalized[1],
         overlap=overlap(normalized[0], normalized[1]),
-        overlap_interval=overlap_interval(difference, errors, chance, noise, level),
-        overlap_if_equal=float(1 - by_chance.mean() / (2 * one.n_classes)),
-        difference=difference,
-        standard_errors=errors,
-        raw_p_values=p_values,
-        p_value=overall.p_value,
-        smallest_p_value=overall.smallest,
+        difference=sides[1].matrix - sides[0].matrix,
+        raw_p_values=tested.raw,
+        p_values=tested.corrected,
+        p_value=tested.p_value,
+        smallest_p_value=tested.smallest,
         is_paired=triples is not None,
         level=float(level),
         _scores=scores,
+        _spread=Spread(sides[0], sides[1], triples, float(level), seed),
     )
 
 
@@ -456,78 +436,33 @@ def _scores(sides: list[Side], triples: Triples | None) -> Scores:
     return Scores(sides[0].plain, sides[1].plain, agreed)
 
 
-def _samples(sides: list[Side]) -> list[FloatArray]:
-    """Return the effective samples of each class of both sides."""
-    return [(side.plain.values / side.units).sum(axis=1) for side in sides]
+def _aligned(
+    first: ConfusionMatrix, second: ConfusionMatrix
+) -> tuple[ConfusionMatrix, ConfusionMatrix]:
+    """Return both with the classes of the first, in its order."""
+    if first.labels == second.labels:
+        return first, second
+    missing = [label for label in first.labels if label not in set(second.labels)]
+    extra = [label for label in second.labels if label not in set(first.labels)]
+    if missing or extra:
+        raise InputError(
+            "Compared matrices must have the same classes, got"
+            f" {show(missing) or 'none'} only in the first and {show(extra) or 'none'} only in the"
+            " second.",
+            hint="count both with the same `labels`, or join classes with `merge_classes`.",
+        )
+    return first, second.reorder(first.labels)
 
 
-def _bias(sides: list[Side], triples: Triples | None) -> float:
-    if triples is not None:
-        return paired_bias_test(triples, len(sides[0].matrix))
-    return bias_test(*(side.plain.values / side.units for side in sides))
-
-
-def _null_tables(
-    sides: list[Side], triples: Triples | None, rng: np.random.Generator
-) -> NullTables:
-    """Return what would have been seen as likely, did the two differ by margins alone."""
-    if triples is not None:
-        n_draws = _fitting(_DRAWN_CELLS, len(triples.counts), _FEWEST_DRAWS, _DRAWS)
-        return paired_tables(triples, len(sides[0].matrix), n_draws, rng)
-    first, second = (whole_samples(side.plain, rng) for side in sides)
-    n_cells = int(((first + second) > 0).sum())
-    n_draws = _fitting(_DRAWN_CELLS, max(n_cells, 1), _FEWEST_DRAWS, _DRAWS)
-    return unpaired_tables(first, second, n_draws, rng)
-
-
-def _chance(
-    sides: list[Side], tables: NullTables, n_replicates: int
-) -> Callable[[], Iterable[FloatArray]]:
-    """Return a function that gives the differences of drawn matrices, kept where they are small."""
-    again = partial(chance_differences, sides[0], sides[1], tables, n_replicates)
-    if n_replicates * tables.n_classes**2 > 2 * _REPLICATE_CELLS:
-        return again
-    kept = list(again())
-    return lambda: kept
-
-
-def _fitting(budget: int, size: int, fewest: int, most: int) -> int:
-    return int(np.clip(budget // size, fewest, most))
-
-
-def cell_p_values(
-    first: ConfusionMatrix,
-    second: ConfusionMatrix,
-    *,
-    correction: Correction = "holm",
-    paired: tuple[Any, Any, Any] | None = None,
-) -> FloatArray:
-    """Return the corrected p-values of `compare` alone, without the resampling it does besides.
-
-    For reports on many classes, where only the cells matter.
-
-    Examples
-    --------
-    >>> import numpy as np, deconfuse as dc
-    >>> a = dc.ConfusionMatrix.from_counts([[80, 20], [9, 91]])
-    >>> b = dc.ConfusionMatrix.from_counts([[50, 50], [9, 91]])
-    >>> bool(np.array_equal(cell_p_values(a, b), dc.compare(a, b).p_values))
-    True
-    """
-    one, other = aligned(first, second)
-    sides = fair_sides((one, other), check_epsilon(None, one.n_classes))
-    covariance = None if paired is None else shared_noise(sides, triples_of(one, other, paired))
-    return adjust(cell_tests(sides, covariance)[0], correction)
-
-
-def _tested(
-    sides: list[Side], both: tuple[ConfusionMatrix, ConfusionMatrix], triples: Triples | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the p-value of every cell, and the standard error of the difference shown."""
-    covariance = None if triples is None else shared_noise(sides, triples)
-    p_values, errors = cell_tests(sides, covariance)
-    if all(side.epsilon <= fair_epsilon(cm) for side, cm in zip(sides, both, strict=True)):
-        return p_values, errors
-    fair = fair_sides(both, sides[0].epsilon)
-    covariance = None if triples is None else shared_noise(fair, triples)
-    return cell_tests(fair, covariance)[0], errors
+def _warn_if_drowned(sides: list[Side]) -> None:
+    """Say it where cells are epsilon more than samples."""
+    for which, side in zip(("first", "second"), sides, strict=True):
+        if side.epsilon > side.plain.unit:
+            warnings.warn(
+                f"`epsilon` of {side.epsilon:.3g} weighs {side.epsilon / side.plain.unit:.3g} times"
+                f" a sample of the {which} matrix, so what is shown of it is more epsilon than"
+                " samples. P-values are computed with less. Scale the weights to a mean of one, or"
+                " give a smaller `epsilon`.",
+                DeconfuseWarning,
+                stacklevel=3,
+            )

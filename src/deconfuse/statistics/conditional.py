@@ -20,12 +20,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["Chain", "NullTables", "Step", "Triples", "paired_tables", "unpaired_tables"]
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.statistics.cells import cells_of
+
+__all__ = [
+    "Chain",
+    "NullTables",
+    "Step",
+    "Triples",
+    "paired_tables",
+    "triples_of",
+    "unpaired_tables",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -33,8 +46,8 @@ IntArray = NDArray[np.int64]
 # Sweeps between the common start and every draw. More do not make the test more right, but more
 # sharp: draws that have not forgotten the table seen resemble it. No gain was measured above this.
 _SWEEPS, _FEWEST_SWEEPS = 100, 20
-# Fewer sweeps of many full cells, so that they take seconds.
-_MOST_MOVES = 100_000_000
+# Fewer sweeps of many full cells, so that they take a fraction of a second.
+_MOST_MOVES = 3_000_000
 _MAX_TABLE = 1_000_000
 _CACHED = 20_000
 _SIGNS = np.array([1, -1, -1, 1])[:, None]
@@ -50,6 +63,48 @@ class Triples:
     counts: IntArray
 
 
+def triples_of(
+    first: ConfusionMatrix, second: ConfusionMatrix, paired: tuple[Any, Any, Any]
+) -> Triples:
+    """Return the kinds of samples behind two matrices, after a look that they are behind them."""
+    if not isinstance(paired, (tuple, list)) or len(paired) != 3:
+        raise InputError(
+            "`paired` must be the tuple (y_true, first_predictions, second_predictions).",
+        )
+    if first.is_weighted or second.is_weighted:
+        raise InputError(
+            "Paired comparison needs unweighted samples, got weighted counts.",
+            hint="leave out `paired`; the weights are then taken into account as they are.",
+        )
+    true, one, other = (first.index_of(column) for column in paired)
+    if not len(true) == len(one) == len(other):
+        raise InputError(
+            "`paired` must be three columns of the same samples, got"
+            f" {len(true):,}, {len(one):,} and {len(other):,} values."
+        )
+    n_classes = first.n_classes
+    keys, counts = np.unique((true * n_classes + one) * n_classes + other, return_counts=True)
+    triples = Triples(
+        (keys // n_classes**2).astype(np.intp),
+        (keys // n_classes % n_classes).astype(np.intp),
+        (keys % n_classes).astype(np.intp),
+        counts.astype(np.int64),
+    )
+    for which, cm, predicted in (
+        ("first", first, triples.first),
+        ("second", second, triples.second),
+    ):
+        counted = np.zeros((n_classes, n_classes))
+        np.add.at(counted, (triples.true, predicted), triples.counts)
+        if not np.array_equal(counted, cells_of(cm, 0.0, what="Compared matrices").values):
+            raise InputError(
+                f"`paired` must be the predictions behind both matrices, but the {which} matrix"
+                " counts others.",
+                hint="make both matrices from these columns with `from_predictions`.",
+            )
+    return triples
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NullTables:
     """First tables that could have been seen; the second ones are what is missing to the sum.
@@ -57,7 +112,8 @@ class NullTables:
     Attributes
     ----------
     cells : ndarray of shape (n_cells,)
-        Flat places of the cells where the sum of both tables is positive.
+        Flat places of the cells where the sum of both tables is positive; of paired tables, those
+        that hold samples on which the two models disagree.
     total : ndarray of shape (n_cells,)
         The sum.
     draws : ndarray of shape (n_cells, 1 + n_draws)
@@ -71,25 +127,18 @@ class NullTables:
     draws: IntArray
     n_classes: int
 
-    def dense(self, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
-        """Return some of the first tables and their second ones, dense."""
-        shape = (stop - start, self.n_classes**2)
-        both = []
-        for part in (self.draws[:, start:stop], self.total[:, None] - self.draws[:, start:stop]):
-            flat = np.zeros(shape)
-            flat[:, self.cells] = part.T
-            both.append(flat.reshape(-1, self.n_classes, self.n_classes))
-        return both[0], both[1]
-
 
 def unpaired_tables(
-    first: IntArray, second: IntArray, n_draws: int, rng: np.random.Generator
+    first: IntArray, second: IntArray, share: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> NullTables:
     """Draw tables with the margins and the sum of two independent ones.
 
     Parameters
     ----------
     first, second : ndarray of int of shape (n_classes, n_classes)
+    share : ndarray of shape (n_cells,)
+        Roughly which share of each cell is of the first table, where there are samples. It must
+        depend on the margins and the sum alone.
     n_draws : int
     rng : numpy.random.Generator
 
@@ -112,7 +161,7 @@ def unpaired_tables(
     support = sums > 0
     place = np.full(sums.shape, -1, dtype=np.intp)
     place[support] = np.arange(len(total))
-    chain = Chain(total, _shares(sums, first)[support], rng)
+    chain = Chain(total, share, rng)
     steps = [
         chain.step(place.ravel()[rectangles], _SIGNS)
         for rectangles in _rectangles(support, n_sweeps, rng)
@@ -248,16 +297,6 @@ def _rectangles(
     return sweeps
 
 
-def _shares(sums: IntArray, first: IntArray) -> FloatArray:
-    """Return roughly which share of each cell is of the first table, from the margins alone."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_row = (first.sum(axis=1) + 0.5) / (sums.sum(axis=1) + 1.0)
-        by_column = (first.sum(axis=0) + 0.5) / (sums.sum(axis=0) + 1.0)
-    overall = (first.sum() + 0.5) / (sums.sum() + 1.0)
-    odds = np.outer(by_row / (1 - by_row), by_column / (1 - by_column)) * (1 - overall) / overall
-    return np.asarray(odds / (1 + odds))
-
-
 def paired_tables(
     triples: Triples, n_classes: int, n_draws: int, rng: np.random.Generator
 ) -> NullTables:
@@ -274,22 +313,21 @@ def paired_tables(
     -------
     NullTables
     """
-    true, first, second = triples.true, triples.first, triples.second
-    sums = np.zeros(n_classes**2, dtype=np.int64)
-    seen = np.zeros(n_classes**2, dtype=np.int64)
-    np.add.at(seen, true * n_classes + first, triples.counts)
-    np.add.at(sums, true * n_classes + second, triples.counts)
-    sums += seen
-    cells = np.flatnonzero(sums)
-    place = np.full(n_classes**2, -1, dtype=np.intp)
-    place[cells] = np.arange(len(cells))
-    draws = np.repeat(seen[cells][:, None], n_draws, axis=1)
-    for change, at_low, at_high in _reversals(triples, n_classes, n_draws, rng):
-        np.add.at(draws, place[at_low], change)
-        np.add.at(draws, place[at_high], -change)
-    return NullTables(
-        cells, sums[cells], np.concatenate([seen[cells][:, None], draws], axis=1), n_classes
+    differs = triples.first != triples.second
+    # Only samples on which the two disagree can change sides; the other cells stay as they are.
+    mine = (triples.true * n_classes + triples.first)[differs]
+    theirs = (triples.true * n_classes + triples.second)[differs]
+    cells = np.unique(np.concatenate([mine, theirs]))
+    places = [np.searchsorted(cells, keys) for keys in (mine, theirs)]
+    counts = triples.counts[differs]
+    seen, other = (
+        np.bincount(place, counts, minlength=len(cells)).astype(np.int64) for place in places
     )
+    draws = np.repeat(seen[:, None], 1 + n_draws, axis=1)
+    for change, at_low, at_high in _reversals(triples, n_classes, n_draws, rng):
+        draws[np.searchsorted(cells, at_low), 1:] += change
+        draws[np.searchsorted(cells, at_high), 1:] -= change
+    return NullTables(cells, seen + other, draws, n_classes)
 
 
 def _reversals(

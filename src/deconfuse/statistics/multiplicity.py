@@ -6,10 +6,11 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
 
 from deconfuse.errors import InputError
 
-__all__ = ["Correction", "adjust", "benjamini_hochberg", "holm"]
+__all__ = ["Correction", "adjust", "holm"]
 
 FloatArray = NDArray[np.float64]
 Correction = Literal["holm", "bh", "none"]
@@ -31,7 +32,7 @@ def adjust(p_values: FloatArray, correction: Correction) -> FloatArray:
     if correction == "holm":
         result[known] = holm(result[known])
     elif correction == "bh":
-        result[known] = benjamini_hochberg(result[known])
+        result[known] = false_discovery_control(result[known])
     return result
 
 
@@ -46,13 +47,3 @@ def holm(p_values: FloatArray) -> FloatArray:
     result = np.empty_like(stepped)
     result[order] = stepped
     return np.asarray(result)
-
-
-def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Return the p-values of Benjamini and Hochberg (1995): the share of false alarms is kept."""
-    order = np.argsort(p_values, kind="stable")
-    factors = len(p_values) / np.arange(1, len(p_values) + 1)
-    stepped = np.minimum.accumulate((p_values[order] * factors)[::-1])[::-1]
-    result = np.empty(len(p_values))
-    result[order] = np.minimum(stepped, 1.0)
-    return result

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 
 from deconfuse.statistics.conditional import NullTables
 
@@ -17,10 +16,10 @@ FloatArray = NDArray[np.float64]
 
 # A cell adds to the second statistic what it has above this: about what a cell in twenty has.
 _UNUSUAL = 4.0
-_RIDGE = 1e-3
-_NEWTON_STEPS = 40
 # Spread of a cell at most this small (in samples) is not what a difference is measured in.
 _LEAST_VARIANCE = 0.25
+# Sums in another order differ in the last digits; equal tables must stay equal.
+_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +32,27 @@ class OverallTest:
     smallest : float
         The smallest p-value that tables with these margins and this sum could have had: with few
         samples it is large.
+    cells : ndarray of shape (n_cells,)
+        P-values of the cells, corrected for their number.
+    away : ndarray of shape (n_cells,)
+        How far each cell is from what was expected: about a chi-square of one degree.
     """
 
     p_value: float
     smallest: float
+    cells: FloatArray
+    away: FloatArray
 
 
-def overall_test(tables: NullTables, *, is_paired: bool) -> OverallTest:
+def overall_test(tables: NullTables, expected: FloatArray | None = None) -> OverallTest:
     """Test whether the first of some tables is like the others.
 
     Parameters
     ----------
     tables : NullTables
-    is_paired : bool
-        Whether they come from `paired_tables`, which have a smaller spread.
+    expected : ndarray of shape (n_cells,), optional
+        What is expected of unpaired tables. Without it, as for `paired_tables`, whose spread is
+        smaller, expectation and spread are read off the draws.
 
     Returns
     -------
@@ -59,10 +65,13 @@ def overall_test(tables: NullTables, *, is_paired: bool) -> OverallTest:
     the largest (one), and the difference of the hits (one model is better throughout). Each is
     turned into its rank among all tables; the best of the four ranks is the statistic, and its own
     rank the p-value. All tables are treated alike, so it is uniform up to ties.
+
+    The p-value of a cell is the share of tables whose largest deviance reaches its own (Westfall
+    and Young, 1993): the chance of any false alarm is kept, and cells that cannot deviate much
+    cost nothing.
     """
-    # The spread of paired tables is not binomial: it is read off the draws, which are independent.
-    centre = tables.draws.mean(axis=1) if is_paired else _expected(tables)
-    deviances = _squares(tables, centre) if is_paired else _deviances(tables, centre)
+    centre = tables.draws.mean(axis=1) if expected is None else expected
+    deviances = _squares(tables, centre) if expected is None else _deviances(tables, centre)
     is_hit = tables.cells % (tables.n_classes + 1) == 0
     hits = tables.draws[is_hit].sum(axis=0) - centre[is_hit].sum()
     statistics = np.stack(
@@ -75,13 +84,15 @@ def overall_test(tables: NullTables, *, is_paired: bool) -> OverallTest:
     )
     best = np.min([_upper_ranks(values) for values in statistics], axis=0)
     own = _upper_ranks(-best)
-    return OverallTest(float(own[0]), float(own.min()))
+    largest = np.sort(np.round(statistics[2], _DIGITS))
+    below = np.searchsorted(largest, np.round(deviances[:, 0], _DIGITS), side="left")
+    cells = (len(largest) - below) / len(largest)
+    return OverallTest(float(own[0]), float(own.min()), cells, deviances[:, 0])
 
 
 def _upper_ranks(values: FloatArray) -> FloatArray:
     """Return for each value the share of all values that are at least as large."""
-    # Sums in another order differ in the last digits; equal tables must stay equal.
-    rounded = np.round(values, 9)
+    rounded = np.round(values, _DIGITS)
     ordered = np.sort(rounded)
     below = np.searchsorted(ordered, rounded, side="left")
     return np.asarray((len(values) - below) / len(values))
@@ -104,44 +115,3 @@ def _squares(tables: NullTables, centre: FloatArray) -> FloatArray:
     away = tables.draws - centre[:, None]
     spread = (away**2).mean(axis=1, keepdims=True)
     return np.asarray(away**2 / (spread + _LEAST_VARIANCE))
-
-
-def _expected(tables: NullTables) -> FloatArray:
-    """Return the most likely first table of all that differ from the second by margins alone.
-
-    A logistic regression of "is of the first table" with an effect of the row and one of the
-    column. It depends on the margins and the sum only, which all draws share. A little ridge keeps
-    effects finite where a margin is zero.
-    """
-    n_classes, total = tables.n_classes, tables.total.astype(np.float64)
-    rows, columns = tables.cells // n_classes, tables.cells % n_classes + n_classes
-    seen = _margins(tables.draws[:, 0].astype(np.float64), rows, columns, n_classes)
-    effects = np.zeros(2 * n_classes)
-    for _ in range(_NEWTON_STEPS):
-        share = expit(effects[rows] + effects[columns])
-        weights = total * share * (1 - share)
-        gradient = seen - _margins(total * share, rows, columns, n_classes) - _RIDGE * effects
-        diagonal = _margins(weights, rows, columns, n_classes) + _RIDGE
-
-        def times(vector: FloatArray, weights: FloatArray = weights) -> FloatArray:
-            moved = weights * (vector[rows] + vector[columns])
-            return _margins(moved, rows, columns, n_classes) + _RIDGE * vector
-
-        hessian = LinearOperator((2 * n_classes,) * 2, matvec=times, dtype=np.float64)
-        jacobi = LinearOperator(hessian.shape, matvec=lambda v, d=diagonal: v / d, dtype=np.float64)
-        step, _ = cg(hessian, gradient, rtol=1e-6, maxiter=300, M=jacobi)
-        largest = float(np.abs(step).max())
-        effects += step * min(1.0, 4.0 / max(largest, 1e-300))
-        if largest < 1e-7:
-            break
-    return np.asarray(total * expit(effects[rows] + effects[columns]))
-
-
-def _margins(
-    values: FloatArray, rows: NDArray[np.intp], columns: NDArray[np.intp], n_classes: int
-) -> FloatArray:
-    """Return row sums, then column sums."""
-    size = 2 * n_classes
-    return np.asarray(
-        np.bincount(rows, values, minlength=size) + np.bincount(columns, values, minlength=size)
-    )

@@ -1,4 +1,4 @@
-"""How far apart chance alone puts two bi-normalized matrices: the interval of their Overlap."""
+"""How far apart chance alone puts two bi-normalized matrices: errors, interval of the Overlap."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from deconfuse.errors import InputError
+from deconfuse.normalized import Normalized
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells, row_units
-from deconfuse.statistics.conditional import NullTables, Triples
-from deconfuse.statistics.sensitivity import Sensitivity
+from deconfuse.statistics.cells import Cells, cells_of, row_units
+from deconfuse.statistics.conditional import Triples
+from deconfuse.statistics.sensitivity import JointNoise, Sensitivity
 from deconfuse.statistics.uncertainty import resample
 
-__all__ = ["Side", "chance_differences", "overlap_interval", "sampled_noise"]
+__all__ = ["Side", "Spread", "overlap_interval"]
 
 FloatArray = NDArray[np.float64]
 
 # Up to this number of classes every replicate is bi-normalized; above it, the change is linear.
 _MAX_EXACT = 300
 _BATCH_CELLS = 4_000_000
+# Resamples for the interval of the Overlap, fewer where cells are many.
+_RESAMPLES, _FEWEST_RESAMPLES, _RESAMPLED_CELLS = 199, 9, 400_000
+# Cells of noise that are kept in memory instead of being drawn again.
+_KEPT_CELLS = 20_000_000
 # How far from zero, in standard errors, a difference counts as one that may be zero.
 _NEAR = 0.6
 
@@ -47,6 +53,19 @@ class Side:
     matrix: FloatArray
     epsilon: float
 
+    @classmethod
+    def of(cls, normalized: Normalized) -> Side:
+        """Return a bi-normalized matrix as tests take it."""
+        cells, plain = (
+            cells_of(normalized.source, epsilon, what="Compared matrices")
+            for epsilon in (normalized.epsilon, 0.0)
+        )
+        if normalized.source.total == 0:
+            raise InputError("Compared matrices must have samples, but one has none.")
+        matrix = normalized.matrix
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        return cls(cells, plain, np.asarray(dense), normalized.epsilon)
+
     @cached_property
     def normalize(self) -> Callable[[FloatArray], FloatArray]:
         """Bi-normalize stacks of counts.
@@ -57,10 +76,15 @@ class Side:
             return lambda counts: np.asarray(
                 scale(counts, epsilon=self.epsilon, throw=False).matrix
             )
-        sensitivity, exposures = Sensitivity.of(self.matrix), self.exposures
+        exposures = self.exposures
         return lambda counts: np.asarray(
-            self.matrix + sensitivity.change((counts - self.plain.values) / exposures)
+            self.matrix + self.sensitivity.change((counts - self.plain.values) / exposures)
         )
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How the matrix moves when the counts do."""
+        return Sensitivity.of(self.matrix)
 
     @property
     def exposures(self) -> FloatArray:
@@ -68,40 +92,100 @@ class Side:
         return np.asarray(self.cells.values / self.matrix)
 
     @property
-    def units(self) -> FloatArray:
-        """What one effective sample of each true class weighs; a column."""
-        return row_units(self.plain)
+    def samples(self) -> FloatArray:
+        """Effective numbers of samples, cell by cell."""
+        return np.asarray(self.plain.values / row_units(self.plain))
 
 
-def chance_differences(
-    first: Side, second: Side, tables: NullTables, n_tables: int
-) -> Iterator[FloatArray]:
-    """Yield stacks of differences of bi-normalized matrices of some drawn tables."""
-    start = 1
-    for size in _batches(n_tables, tables.n_classes**2):
-        one, other = tables.dense(start, start + size)
-        start += size
-        yield first.normalize(one * first.units) - second.normalize(other * second.units)
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Noise in the difference of two bi-normalized matrices, computed when it is asked for.
 
+    Attributes
+    ----------
+    first, second : Side
+    triples : Triples, optional
+        Of paired samples.
+    level : float
+        Of the interval.
+    seed : int
+        Of the resamples.
+    """
 
-def sampled_noise(
-    first: Side,
-    second: Side,
-    triples: Triples | None,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> Iterator[FloatArray]:
-    """Yield stacks of the noise in the difference, from a bootstrap of both, or of the triples."""
-    sides = (first, second)
-    for size in _batches(n_resamples, first.matrix.size):
-        if triples is None:
-            stacks = [resample(side.plain, size, rng) for side in sides]
-        else:
-            stacks = _resampled_triples(triples, len(first.matrix), size, rng)
-        changes = [
-            side.normalize(stack) - side.matrix for stack, side in zip(stacks, sides, strict=True)
+    first: Side
+    second: Side
+    triples: Triples | None
+    level: float
+    seed: int
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Standard errors of the difference of every cell, by the delta method."""
+        variances = [
+            side.sensitivity.variances(side.cells.variances / side.exposures**2)
+            for side in (self.first, self.second)
         ]
-        yield changes[0] - changes[1]
+        together = variances[0] + variances[1]
+        if self.triples is not None:
+            together = np.maximum(together - 2 * self._covariances(self.triples), 0.0)
+        errors = np.sqrt(together)
+        errors.flags.writeable = False
+        return errors
+
+    @cached_property
+    def overlap_interval(self) -> tuple[float, float]:
+        """Confidence interval for the Overlap without noise."""
+        return overlap_interval(
+            self.second.matrix - self.first.matrix, self.errors, self._stacks, self.level
+        )
+
+    @cached_property
+    def overlap_if_equal(self) -> float:
+        """Overlap that noise alone would leave."""
+        distances = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in self._stacks()])
+        return float(1 - distances.mean() / (2 * len(self.first.matrix)))
+
+    def _stacks(self) -> Iterator[FloatArray]:
+        """Yield stacks of noise in the difference: the same ones at every call."""
+        size = self.first.matrix.size
+        if self._n_resamples * size <= _KEPT_CELLS:
+            yield from self._kept
+        else:
+            yield from self._drawn()
+
+    @cached_property
+    def _kept(self) -> list[FloatArray]:
+        return list(self._drawn())
+
+    @property
+    def _n_resamples(self) -> int:
+        budget = _RESAMPLED_CELLS // self.first.matrix.size
+        return int(np.clip(budget, _FEWEST_RESAMPLES, _RESAMPLES))
+
+    def _drawn(self) -> Iterator[FloatArray]:
+        rng = np.random.default_rng(self.seed)
+        sides = (self.first, self.second)
+        for size in _batches(self._n_resamples, self.first.matrix.size):
+            if self.triples is None:
+                stacks = [resample(side.plain, size, rng) for side in sides]
+            else:
+                stacks = _resampled_triples(self.triples, len(self.first.matrix), size, rng)
+            changes = [
+                side.normalize(stack) - side.matrix
+                for stack, side in zip(stacks, sides, strict=True)
+            ]
+            yield changes[1] - changes[0]
+
+    def _covariances(self, triples: Triples) -> FloatArray:
+        """Return the covariance of every cell with the same cell of the other matrix."""
+        weights = (
+            triples.counts
+            / self.first.exposures[triples.true, triples.first]
+            / self.second.exposures[triples.true, triples.second]
+        )
+        places = (triples.true, triples.first, triples.second)
+        joint = JointNoise(places, weights, len(self.first.matrix))
+        return self.first.sensitivity.covariances(self.second.sensitivity, joint)
 
 
 def _resampled_triples(
@@ -124,8 +208,7 @@ def _resampled_triples(
 def overlap_interval(
     difference: FloatArray,
     errors: FloatArray,
-    by_chance: Callable[[], Iterable[FloatArray]],
-    noise: Iterable[FloatArray],
+    noise: Callable[[], Iterable[FloatArray]],
     level: float,
 ) -> tuple[float, float]:
     r"""Return an interval for the Overlap without noise.
@@ -134,10 +217,9 @@ def overlap_interval(
     ----------
     difference, errors : ndarray of shape (n_classes, n_classes)
         Of the bi-normalized matrices, and its standard errors.
-    by_chance : callable
-        Gives stacks of differences as of equal classifiers, the same whenever it is called.
-    noise : iterable of ndarray of shape (n, n_classes, n_classes)
-        Noise in the difference.
+    noise : callable
+        Gives stacks of noise in the difference, the same whenever it is called. This is also what
+        the difference of equal classifiers would be.
     level : float
 
     Returns
@@ -154,7 +236,7 @@ def overlap_interval(
     of their standard errors.
     """
     z = float(norm.ppf(0.5 + level / 2))
-    chance = _mean_size(by_chance())
+    chance = _mean_size(noise())
     width = 2 * (_NEAR * errors) ** 2
 
     def distance(values: FloatArray) -> FloatArray:
@@ -166,9 +248,9 @@ def overlap_interval(
         steps = np.divide(values**2, width, out=far, where=width > 0)
         return np.asarray((chance * np.exp(-steps)).sum(axis=(-2, -1)))
 
-    far, close = _measured(by_chance(), distance, near)
+    far, close = _measured(noise(), distance, near)
     factor = float(far.mean() / close.mean()) if close.any() else 0.0
-    moved, moved_close = _measured((difference + stack for stack in noise), distance, near)
+    moved, moved_close = _measured((difference + stack for stack in noise()), distance, near)
     spread = max(float((moved - factor * moved_close).std()), float((far - factor * close).std()))
     seen = float(distance(difference))
     most = seen + z * float(moved.std())
