@@ -217,26 +217,34 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
     (0.0, 0.108)
     >>> estimate
-    <BiEstimate of 3 classes: separability 0.954 (0.908 to 0.978 at level 0.95)>
+    <BiEstimate of 3 classes: separability 0.954 (0.906 to 0.978 at level 0.95)>
     """
     checked = check_level(level)
     matrix = as_confusion(cm)
-    rows = np.asarray(matrix.label_counts, dtype=np.float64)
-    classes = np.flatnonzero(rows > 0)
+    classes = _known_classes(sparse.csr_array(matrix.counts))
     if len(classes) < 2:
         raise InputError(
             f"An estimate needs samples of at least two true classes, got {len(classes)}.",
             hint="count more predictions first.",
         )
     if len(classes) < matrix.n_classes:
-        absent = np.flatnonzero(rows == 0)
+        absent = np.setdiff1d(np.arange(matrix.n_classes), classes)
         warn(
-            f"Classes without samples have no estimate and are NaN:"
+            "Classes without samples have no estimate and are NaN:"
             f" {show(matrix.labels[k] for k in absent)}.",
             UndefinedCellsWarning,
         )
     counts, uneven = _effective(matrix, classes)
     return BiEstimate(matrix, checked, classes, balance(shrink(counts), counts, uneven))
+
+
+def _known_classes(counts: sparse.csr_array) -> NDArray[np.intp]:
+    """Return the classes that have samples which were predicted as one of these classes."""
+    classes = np.arange(counts.shape[0])
+    while not (has_samples := np.asarray(counts.sum(axis=1)) > 0).all():
+        classes = classes[has_samples]
+        counts = counts[has_samples][:, has_samples]
+    return classes
 
 
 def _effective(
