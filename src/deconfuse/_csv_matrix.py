@@ -40,7 +40,7 @@ from deconfuse.reading.count_checks import (
 )
 from deconfuse.reading.matrices import TableOptions, align_counts, scattered
 
-__all__ = ["from_csv", "is_saved", "to_csv"]
+__all__ = ["from_csv", "is_saved", "long_fields", "to_csv"]
 
 _FIELD_LIMIT_LOCK = threading.Lock()
 _VARIANCES = "variance"
@@ -122,7 +122,7 @@ def from_csv(
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"It must be text in UTF-8: {error}.") from None
-    with _fields_of(len(text)):
+    with long_fields(len(text)):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
             return _from_rows(rows, text, options)
@@ -131,7 +131,7 @@ def from_csv(
 
 
 @contextmanager
-def _fields_of(length: int) -> Iterator[None]:
+def long_fields(length: int) -> Iterator[None]:
     """Allow fields as long as the text: the limit is one setting of the process, put back after."""
     with _FIELD_LIMIT_LOCK:
         limit = csv.field_size_limit()

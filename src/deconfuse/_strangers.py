@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
 
 from deconfuse._checks import CountMatrix, Label, show
-from deconfuse.errors import DeconfuseWarning
+from deconfuse.errors import warn
 
 __all__ = ["warn_of_strangers"]
 
@@ -17,9 +16,7 @@ __all__ = ["warn_of_strangers"]
 _FEW_SAMPLES = 20
 
 
-def warn_of_strangers(
-    counts: CountMatrix, labels: tuple[Label, ...], n_samples: int, *, stacklevel: int
-) -> None:
+def warn_of_strangers(counts: CountMatrix, labels: tuple[Label, ...], n_samples: int) -> None:
     """Warn if no true class is among the predicted ones, as with "cat" and "Cat".
 
     A model can be so bad, so this is no error; few samples are no sign, unless their classes
@@ -31,8 +28,6 @@ def warn_of_strangers(
     labels : tuple
         The classes that occur.
     n_samples : int
-    stacklevel : int
-        That of the caller, as `warnings.warn` has it.
     """
     if counts.diagonal().any():
         return
@@ -46,11 +41,9 @@ def warn_of_strangers(
     if n_samples < _FEW_SAMPLES and not is_written_alike:
         return
     advice = "Write each class in one way." if is_written_alike else "Are both of the same classes?"
-    warnings.warn(
+    warn(
         f"No label occurs among the predictions: labels are {show(true, 3)}, predictions are"
-        f" {show(predicted, 3)}. {advice}",
-        DeconfuseWarning,
-        stacklevel=stacklevel + 1,
+        f" {show(predicted, 3)}. {advice}"
     )
 
 

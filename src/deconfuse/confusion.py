@@ -389,9 +389,9 @@ class ConfusionMatrix:
         Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
         folder or several of them. Saved matrices are recognized and merged. With ``scores``, the
         prediction is the class with the highest score. See
-        `deconfuse.reading.files.count_file` for all of it.
+        `deconfuse.reading.table.count_file` for all of it.
         """
-        from deconfuse.reading.files import count_file
+        from deconfuse.reading.table import count_file
 
         return count_file(path, label=label, prediction=prediction, weight=weight, scores=scores)
 

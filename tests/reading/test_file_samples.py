@@ -10,9 +10,24 @@ from PIL import Image
 
 import deconfuse as dc
 from deconfuse.errors import InputError
-from deconfuse.reading.file_models import read_two_models
-from deconfuse.reading.file_samples import SampleColumns, read_samples
+from deconfuse.reading.table import PredictionTable, Rows, TwoModels, open_table
 from tests.support import require
+
+
+def read_samples(path, scores=None, **options) -> Rows:
+    with opened(path, scores=scores) as predictions:
+        return predictions.rows(scores=scores, **options)
+
+
+def read_two_models(path, *, label: str, first: str, second: str) -> TwoModels:
+    with opened(path) as predictions:
+        return predictions.models(first, second, label=label)
+
+
+def opened(path, **options) -> PredictionTable:
+    predictions = open_table(path, **options)
+    assert isinstance(predictions, PredictionTable)
+    return predictions
 
 
 def table(n_rows: int = 3_000, seed: int = 0) -> dict[str, list]:
@@ -50,7 +65,7 @@ def test_the_first_rows_of_every_cell_are_found(tmp_path, suffix):
     columns = table()
     path = write(columns, tmp_path / f"p.{suffix}")
     samples = read_samples(path)
-    named = read_samples(path, shown=SampleColumns(id="key"))
+    named = read_samples(path, id="key")
     pairs = list(zip(columns["label"], columns["prediction"], strict=True))
     expected = []
     for cell in set(pairs):
@@ -90,14 +105,14 @@ def test_files_of_several_layouts_keep_their_order(tmp_path, suffix):
             # Other columns in the middle, which one query cannot read along with the rest.
             part = {"extra": [0.5] * 300, **part}
         paths.append(write(part, tmp_path / f"p{number}.{suffix}"))
-    samples = read_samples(paths, shown=SampleColumns(id="key"), per_cell=None)
+    samples = read_samples(paths, id="key", per_cell=None)
     assert samples.ids == columns["key"]
     assert dc.ConfusionMatrix.from_file(paths).total == 900
 
 
 def test_a_matrix_has_no_samples(tmp_path):
     dc.ConfusionMatrix.from_counts([[3, 1], [0, 2]], ["a", "b"]).save(tmp_path / "m.csv")
-    assert read_samples(tmp_path / "m.csv") is None
+    assert isinstance(open_table(tmp_path / "m.csv"), dc.ConfusionMatrix)
 
 
 def test_scores_give_the_prediction_of_a_sample(tmp_path):
@@ -121,9 +136,13 @@ def test_pictures_are_found_beside_the_table(tmp_path, monkeypatch):
     rows = [f"images/{k}.png,{k % 2},{k % 2}" for k in range(2)]
     path.write_text("\n".join(["file,label,prediction", *rows, "images/2.png,0,1"]) + "\n")
     monkeypatch.chdir("/")
-    samples = read_samples(path, shown=SampleColumns(image="file"))
+    samples = read_samples(path, image="file")
     cm = dc.ConfusionMatrix.from_file(path)
-    page = dc.report(cm, tmp_path / "page.html", samples=samples)
+    page = dc.report(
+        cm,
+        tmp_path / "page.html",
+        samples=dc.Samples(samples.y_true, samples.y_pred, ids=samples.ids, images=samples.images),
+    )
     assert "data:image/png;base64," in page.read_text()
 
 
@@ -135,7 +154,7 @@ def test_pictures_can_be_whole_files_in_parquet(tmp_path, nested):
     path = write(
         {"label": ["a", "b"], "prediction": ["a", "a"], "image": images}, tmp_path / "p.parquet"
     )
-    samples = read_samples(path, shown=SampleColumns(image="image"))
+    samples = read_samples(path, image="image")
     assert samples.images == content
 
 
@@ -143,9 +162,9 @@ def test_what_cannot_be_shown_is_refused(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("name,label,prediction\na,0,0\n,1,1\n")
     with pytest.raises(InputError, match="'name' must have no missing values, got 1 among the 2"):
-        read_samples(path, shown=SampleColumns(id="name"))
+        read_samples(path, id="name")
     with pytest.raises(InputError, match="`image` must be a column, got 'picture'"):
-        read_samples(path, shown=SampleColumns(image="picture"))
+        read_samples(path, image="picture")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
@@ -177,7 +196,6 @@ def test_a_class_that_one_model_never_predicts_is_a_class_of_both(tmp_path):
         ("label,a,b\n1,1,1\n", "c", "`against` must be a column, got 'c'"),
         ("label,a,b\n1,1,\n2,2,2\n", "b", "missing values"),
         ("label,a,b\n1,1,x\n2,2,1\n", "b", "must be of one type, got"),
-        ("true,1,2\n1,3,4\n2,5,6\n", "b", "but the file holds a matrix"),
     ],
 )
 def test_what_cannot_be_paired_is_refused(tmp_path, text, against, message):

@@ -341,17 +341,30 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
 
 
-def test_the_engine_can_neither_load_extensions_nor_be_reconfigured() -> None:
-    from deconfuse.reading.files import _connect
+def test_the_engine_reads_what_was_named_and_nothing_else(tmp_path: Path) -> None:
+    import duckdb
 
-    with _connect() as connection:
-        query = "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'auto%known_extensions'"
-        settings_found = dict(connection.execute(query).fetchall())
-        loaded = connection.execute(
-            "SELECT count(*) FROM duckdb_extensions() WHERE loaded AND extension_name = 'httpfs'"
-        ).fetchone()
-    assert set(settings_found.values()) == {"false"}
-    assert loaded == (0,)
+    from deconfuse.reading.files import inspect_file
+    from deconfuse.reading.scans import connect
+
+    named = inspect_file(
+        write(tmp_path, "a[1].csv", {"label": ["a"], "prediction": ["b"]}), tmp_path
+    )
+    other = write(tmp_path, "a1.csv", {"label": ["x"], "prediction": ["y"]})
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    with connect([named], spill) as connection:
+        for sql in (
+            f"SELECT * FROM read_csv('{other}')",
+            f"COPY (SELECT 1) TO '{tmp_path}/written.csv'",
+            "SET enable_external_access = true",
+            "SET lock_configuration = false",
+            "SET memory_limit = '1TB'",
+            "LOAD httpfs",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(sql)
+    assert not (tmp_path / "written.csv").exists()
 
 
 def test_parquet_of_legacy_types(tmp_path: Path) -> None:

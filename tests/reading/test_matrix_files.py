@@ -91,8 +91,8 @@ def test_matrices_of_other_names_do_not_merge(tmp_path: Path) -> None:
 def test_one_matrix_in_two_formats_does_not_count_twice(tmp_path: Path) -> None:
     saved(FIRST, tmp_path, "m.csv")
     saved(FIRST, tmp_path, "m.json")
-    error = refused(tmp_path, r"Each matrix must be given once, got .*m\.csv' and .*m\.json'")
-    assert "as a pattern such as" in error
+    error = refused(tmp_path, r"Each file must be given once, got .*m\.csv' and .*m\.json'")
+    assert "a pattern such as" in error
 
 
 def test_a_damaged_compressed_matrix(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -187,60 +186,25 @@ class TestNoPath:
 
     def test_an_open_file(self, tmp_path: Path) -> None:
         path = write(tmp_path, "p.csv", {"label": ["a"], "prediction": ["a"]})
-        message = "must be a path or several of them, got TextIOWrapper, an open file"
+        message = "must be a path or several of them, got TextIOWrapper"
         with path.open() as stream:
             for given in (stream, [stream]):
-                assert f"give its path, {str(path)!r}, instead" in refused(given, message)
-        error = refused(io.BytesIO(b"label,prediction\n"), "got BytesIO, an open file")
-        assert "give its path instead" in error
+                assert "of an open file, give the path" in refused(given, message)
+        refused(io.BytesIO(b"label,prediction\n"), "got BytesIO")
 
 
-class TestWorkbooks:
-    @pytest.mark.parametrize(
-        ("name", "members", "what"),
-        [
-            ("x.xlsx", {"[Content_Types].xml": b"", "xl/workbook.xml": b""}, "an Excel workbook"),
-            ("x.csv", {"docProps/app.xml": b"", "xl/workbook.bin": b""}, "an Excel workbook"),
-            (
-                "x.ods",
-                {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"},
-                "an OpenDocument spreadsheet",
-            ),
-        ],
-    )
-    def test_zipped_ones(
-        self, tmp_path: Path, name: str, members: dict[str, bytes], what: str
-    ) -> None:
-        with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            for member, data in members.items():
-                archive.writestr(member, data)
-        error = refused(tmp_path / name, f"and is {what}")
-        assert "save the sheet as CSV" in error
-        assert "pandas.read_excel" in error
-
-    def test_another_archive(self, tmp_path: Path) -> None:
-        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
-            archive.writestr("p.csv", b"label,prediction\n")
-        assert "unpack it" in refused(tmp_path / "x.zip", "and is a zip archive")
-
-    def test_an_old_one(self, tmp_path: Path) -> None:
-        (tmp_path / "x.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 500)
-        assert "pandas.read_excel" in refused(tmp_path / "x.xls", r"is a workbook \(.xls\)")
-
-    def test_a_duckdb_database(self, tmp_path: Path) -> None:
-        import duckdb
-
-        with duckdb.connect(tmp_path / "x.duckdb") as connection:
-            connection.execute("CREATE TABLE t AS SELECT 'a' AS label, 'a' AS prediction")
-        error = refused(tmp_path / "x.duckdb", "and is a DuckDB database")
-        assert 'from_frame(con.table("..."))' in error
-        # What the hint says works.
-        with duckdb.connect(tmp_path / "x.duckdb") as connection:
-            assert ConfusionMatrix.from_frame(connection.table("t")).total == 1
-
-    def test_text_that_only_looks_like_one(self, tmp_path: Path) -> None:
-        (tmp_path / "x.csv").write_text("label,x,DUCK,prediction\na,1,2,a\n")
-        assert ConfusionMatrix.from_file(tmp_path / "x.csv").total == 1
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("x.csv", "label,prediction\na,b\n".encode("utf-16")),
+        ("x.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500)),
+        ("x", b"SQLite format 3\x00abc"),
+        ("x.zip", b"PK\x03\x04" + bytes(50)),
+    ],
+)
+def test_content_of_other_programs(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    refused(tmp_path / name, "must be CSV, TSV, JSON lines, Parquet, .*, and is none of them")
 
 
 def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:

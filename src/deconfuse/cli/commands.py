@@ -127,7 +127,7 @@ def report(
       deconfuse report scores.csv --label y --scores cat,dog,bird --title "Pets, v3"
     """
     import deconfuse as dc
-    from deconfuse.reading.file_samples import SampleColumns
+    from deconfuse.cli.inputs import SampleColumns
 
     files = [file] if file2 is None else [file, file2]
     check_output(output, *files)

@@ -5,29 +5,28 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deconfuse.cli.classes import in_order
 from deconfuse.cli.console import say, working
-from deconfuse.errors import ColumnChoiceWarning, InputError
+from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.file_models import TwoModels
-    from deconfuse.reading.file_samples import SampleColumns
+    from deconfuse.reading.table import PredictionTable, TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = [
     "STANDARD",
     "Columns",
     "Input",
+    "SampleColumns",
     "called",
     "check_output",
     "check_page",
@@ -91,68 +90,51 @@ class Input(NamedTuple):
     unused: InputError | None = None
 
 
+class SampleColumns(NamedTuple):
+    """Which columns name and show a sample; without an id it is called by its row number."""
+
+    id: str | None = None
+    image: str | None = None
+
+
 def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
     """Count a file, a folder, a pattern or standard input, and say how much was read."""
-    with _local_file(source) as path:
-        return _count(source, path, columns)
+    with _opened(source, columns) as opened:
+        return _count(source, opened, columns).cm
 
 
 def read_with_samples(
     source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool, one_of_two: bool
 ) -> Input:
     """Count an input, and take some rows of every cell, or all; a saved matrix has none."""
-    from deconfuse.reading.file_samples import read_samples
+    from deconfuse.confusion import ConfusionMatrix
 
-    with _local_file(source) as path:
-        cm, columns, unused = _counted(source, path, columns, one_of_two=one_of_two)
-        with working("Looking up samples"), warnings.catch_warnings():
-            # What columns were found was said when they were counted.
-            warnings.simplefilter("ignore", ColumnChoiceWarning)
-            samples = read_samples(
-                path,
-                label=columns.label,
-                prediction=columns.prediction,
-                scores=columns.score_columns,
-                shown=shown,
-                per_cell=None if all_rows else 12,
-            )
+    with _opened(source, columns) as opened:
+        counted = _count(source, opened, columns, one_of_two=one_of_two)
+        if not isinstance(opened, ConfusionMatrix):
+            samples = _samples(opened, columns, shown, per_cell=None if all_rows else 12)
+            return counted._replace(rows=samples)
     # Of two inputs, a matrix has no ids to pair by, and that is said where they are joined.
     for role, name in (("id", None if one_of_two else shown.id), ("image", shown.image)):
-        if samples is None and name is not None:
+        if name is not None:
             raise InputError(
                 f"`--{role}` must be a column of predictions, but {called(source)} holds a matrix,"
                 f" which has no column {name!r}.",
                 hint=f"leave out `--{role}`, or give the table that the matrix was counted from.",
             )
-    return Input(cm, samples, unused)
+    return counted
 
 
 def read_rows(source: str, columns: Columns, id_column: str | None) -> Input:
     """Count one of two inputs, and take all its rows by their ids, if it has such a column."""
-    from deconfuse.reading.file_samples import SampleColumns, read_samples
-    from deconfuse.reading.files import Predictions, open_predictions
+    from deconfuse.confusion import ConfusionMatrix
 
-    with _local_file(source) as path:
-        cm, columns, unused = _counted(source, path, columns, one_of_two=True)
-        if id_column is None:
-            return Input(cm, None, unused)
-        label, prediction, scores = columns.label, columns.prediction, columns.score_columns
-        with working("Looking up samples"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ColumnChoiceWarning)
-            with open_predictions(
-                path, label=label, prediction=prediction, weight=None, scores=scores
-            ) as opened:
-                if not isinstance(opened, Predictions) or id_column not in opened.scans[0].columns:
-                    return Input(cm, None, unused)
-            rows = read_samples(
-                path,
-                label=label,
-                prediction=prediction,
-                scores=scores,
-                shown=SampleColumns(id=id_column),
-                per_cell=None,
-            )
-            return Input(cm, rows, unused)
+    with _opened(source, columns) as opened:
+        counted = _count(source, opened, columns, one_of_two=True)
+        if isinstance(opened, ConfusionMatrix) or id_column not in opened.columns:
+            return counted
+        samples = _samples(opened, columns, SampleColumns(id=id_column), per_cell=None)
+        return counted._replace(rows=samples)
 
 
 def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
@@ -184,52 +166,84 @@ def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[A
 
 def read_models(source: str, columns: Columns, against: str) -> TwoModels:
     """Read the predictions of two models on the rows of one table."""
-    from deconfuse.reading.file_models import read_two_models
+    from deconfuse.confusion import ConfusionMatrix
 
     if columns.weight is not None or columns.score_columns is not None:
         raise InputError(
             "`--against` compares two columns of predictions, without weights, scores."
         )
-    with working(f"Reading {called(source)}"), _local_file(source) as path:
-        models = read_two_models(
-            path, label=columns.label, first=columns.prediction, second=against
-        )
+    with working(f"Reading {called(source)}"), _opened(source, columns) as opened:
+        if isinstance(opened, ConfusionMatrix):
+            raise InputError(
+                "Two models are compared row by row, but the file holds a matrix.",
+                hint="give a table of predictions, or two matrices.",
+            )
+        models = opened.models(columns.prediction, against, label=columns.label)
     say(f"{called(source)}: {len(models.y_true):,} samples, predicted twice")
     return models
 
 
-def _counted(
-    source: str, path: str, columns: Columns, *, one_of_two: bool
-) -> tuple[ConfusionMatrix, Columns, InputError | None]:
-    """Count a file by its columns; one of two may be a matrix, which has none, and that is kept."""
-    from deconfuse.reading.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
-    from deconfuse.reading.matrix_files import MatrixColumnsError
-
-    try:
-        return _count(source, path, columns), columns, None
-    except MatrixColumnsError as error:
-        if not one_of_two:
-            raise
-        usual = replace(columns, label=DEFAULT_LABEL, prediction=DEFAULT_PREDICTION, weight=None)
-        return _count(source, path, usual), usual, error
-
-
-def _count(source: str, path: str, columns: Columns) -> ConfusionMatrix:
+@contextmanager
+def _opened(source: str, columns: Columns) -> Iterator[PredictionTable | ConfusionMatrix]:
+    """Open an input once, whatever is asked of it."""
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reading.table import open_table
 
-    with working(f"Counting {called(source)}"):
-        cm = ConfusionMatrix.from_file(
-            path,
-            label=columns.label,
-            prediction=columns.prediction,
-            weight=columns.weight,
-            scores=columns.score_columns,
-        )
+    with _local_file(source) as path:
+        opened = open_table(path, scores=columns.score_columns)
+        if isinstance(opened, ConfusionMatrix):
+            yield opened
+            return
+        with opened:
+            yield opened
+
+
+def _count(
+    source: str,
+    opened: PredictionTable | ConfusionMatrix,
+    columns: Columns,
+    *,
+    one_of_two: bool = False,
+) -> Input:
+    """Count an input and say how much was read; one of two may be a matrix without columns."""
+    from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reading.matrix_files import refuse_columns
+
+    named = {"label": columns.label, "prediction": columns.prediction}
+    unused = None
+    if isinstance(opened, ConfusionMatrix):
+        cm = opened
+        try:
+            refuse_columns(**named, weight=columns.weight)
+        except InputError as error:
+            if not one_of_two:
+                raise
+            unused = error
+    else:
+        with working(f"Counting {called(source)}"):
+            cm = opened.count(**named, weight=columns.weight, scores=columns.score_columns)
     total = f"{cm.total:,.12g}"
     samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
     classes = f"{cm.n_classes:,} class{'es' * (cm.n_classes > 1)}"
     say(f"{called(source)}: {samples} of {classes}")
-    return cm if columns.labels is None else in_order(cm, columns.labels)
+    return Input(cm if columns.labels is None else in_order(cm, columns.labels), None, unused)
+
+
+def _samples(
+    opened: PredictionTable, columns: Columns, shown: SampleColumns, per_cell: int | None
+) -> Samples:
+    from deconfuse.reporting.samples import Samples
+
+    with working("Looking up samples"):
+        rows = opened.rows(
+            label=columns.label,
+            prediction=columns.prediction,
+            scores=columns.score_columns,
+            id=shown.id,
+            image=shown.image,
+            per_cell=per_cell,
+        )
+    return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images)
 
 
 @contextmanager

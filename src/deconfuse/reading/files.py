@@ -1,326 +1,310 @@
-"""Files of predictions to a confusion matrix, counted by DuckDB without loading them."""
+"""One file on disk: its format, told by content and name, unpacked where it is compressed."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from deconfuse._csv_matrix import long_fields
+from deconfuse.errors import InputError, MissingExtraError
 
-from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
-from deconfuse.reading.column_names import ColumnChoice, choose_columns
-from deconfuse.reading.file_errors import explain_failure
-from deconfuse.reading.file_formats import DataFile, inspect_file
-from deconfuse.reading.file_paths import Paths, expand_paths
-from deconfuse.reading.file_queries import (
-    PairQuery,
-    pair_query,
-    refuse_mixed_files,
-)
-from deconfuse.reading.file_scans import Scan, make_scans
-from deconfuse.reading.gzip_check import verified_gzip
-from deconfuse.reading.matrices import TableOptions
-from deconfuse.reading.matrix_files import load_matrices, refuse_columns
-from deconfuse.reading.pairs import (
-    PairTable,
-    WeightSums,
-    build_matrix,
-    name_positions,
-    refuse_empty,
-    refuse_missing,
-    refuse_too_many_pairs,
-)
-from deconfuse.reading.score_columns import (
-    ScoreColumns,
-    Scores,
-    read_scores,
-    refuse_unknown_scores,
-)
-from deconfuse.reading.text_values import from_json, from_text
-from deconfuse.reading.zstd_lines import zstd_head
+__all__ = ["HEAD_SIZE", "DataFile", "Format", "Header", "inspect_file", "pyarrow", "suffixes_of"]
 
-if TYPE_CHECKING:
-    import duckdb
+Format: TypeAlias = Literal["csv", "json", "parquet", "arrow", "npz"]
 
-__all__ = ["Predictions", "count_file", "open_predictions", "typed_pairs"]
+HEAD_SIZE = 1 << 20
+_PIECE = 1 << 20
+# DuckDB's longest line. It drops a last one that is many times longer without a word.
+_LONGEST_LINE = 2_000_000
+# A small file may unpack to a gibibyte, a large one to a hundred times its size.
+_ALWAYS_UNPACKED = 1 << 30
+_MOST_TIMES = 100
+
+_FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow",
+    ".npz": "npz",
+}
+_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_DELIMITERS = (",", "\t", ";", "|")
+_STREAM_START, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x00\x00\x00\x00"
+_AGAIN = "copy or write it again."
 
 
-def count_file(
-    path: Paths,
-    *,
-    label: str = "label",
-    prediction: str = "prediction",
-    weight: str | None = None,
-    scores: Scores | None = None,
-) -> ConfusionMatrix:
-    """Count two columns of files without loading them.
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Column names of a delimited file, and its delimiter."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that can be read.
+
+    Attributes
+    ----------
+    path : Path
+        As the caller named it.
+    plain : Path
+        What is read: the file itself, or what it was unpacked to.
+    format : str
+    head : bytes
+        Its first MiB, unpacked.
+    header : Header or None
+        Of CSV only.
+    """
+
+    path: Path
+    plain: Path
+    format: Format
+    head: bytes
+    header: Header | None = None
+
+
+def suffixes_of(path: Path) -> tuple[str, str | None, str | None]:
+    """Return the name without the suffixes that we know, its format suffix and its compression.
+
+    Examples
+    --------
+    >>> suffixes_of(Path("a.b.csv.gz"))
+    ('a.b', '.csv', 'gzip')
+    >>> suffixes_of(Path("notes.md"))
+    ('notes.md', None, None)
+    """
+    stem, suffix = os.path.splitext(path.name)
+    compression = _COMPRESSIONS.get(suffix.lower())
+    if compression is None:
+        stem, suffix = path.name, suffix
+    else:
+        suffix = os.path.splitext(stem)[1]
+    if suffix.lower() not in _FORMATS:
+        return stem, None, compression
+    return stem.removesuffix(suffix), suffix.lower(), compression
+
+
+def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -> DataFile:
+    """Return what a file holds, after unpacking it where it is compressed.
 
     Parameters
     ----------
-    path : path, or iterable of paths
-        CSV, TSV, Parquet, JSON lines or Arrow IPC; CSV and JSON plain or compressed with gzip or
-        zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these. The
-        content must be what the name says. A matrix that was saved with its class names is
-        recognized and loaded; several of them are merged, as `+` does.
-    label, prediction : str
-        Columns of class names. Where a default name is absent, the usual ones are looked for
-        ("y_true", "target", "y_pred", "pred" and so on), and a ``ColumnChoiceWarning`` says which
-        were taken.
-    weight : str, optional
-        Column of sample weights, finite and non-negative.
-    scores : str, sequence of str, or mapping, optional
-        Take the class with the highest score as the prediction, instead of a column: the name of a
-        column of lists, the columns named by their classes, or a mapping of columns to classes.
-
-    Returns
-    -------
-    ConfusionMatrix
-        With the classes sorted.
+    path : Path
+    spill : Path
+        The folder to unpack into.
+    max_decompressed : int, optional
+        How many bytes a compressed file may unpack to; by default 1 GiB, or a hundred times its
+        size where that is more.
 
     Raises
     ------
     InputError
-        If a file does not exist, is empty, truncated, malformed or not what its name says; if a
-        column is missing, or holds missing values, floats or identifiers; if two class names
-        differ only in the spaces around them; if no label is the class of a score; if a table
-        could be scores as well as a matrix, or has predictions on rows, or totals; if columns are
-        named for a matrix, which has none.
-    MissingExtraError
-        For Arrow IPC, and for matrices in zstd, if PyArrow is not installed.
-
-    Warns
-    -----
-    DeconfuseWarning
-        If no label occurs among the predictions, as with "cat" and "Cat".
-
-    Notes
-    -----
-    Parquet and Arrow have types, and JSON has some. In CSV, classes are whole numbers, bools or ISO
-    dates where all values of both columns are written as such, and strings otherwise. An empty
-    value is a missing one.
-
-    Files of one set may differ in the order of their columns and in the width of their whole
-    numbers. The checksums of gzip files are verified on a second thread while DuckDB counts.
-
-    DuckDB runs in memory of its own, spills to a temporary folder, and may neither load extensions
-    nor use the network.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "predictions.csv"
-    ...     _ = path.write_text("label,prediction\\ncat,cat\\ndog,cat\\ndog,dog\\n")
-    ...     count_file(path).counts
-    array([[1, 0],
-           [1, 1]])
+        If the file is empty, damaged, unreadable, not what its name says, or unpacks to too much.
     """
-    with open_predictions(
-        path, label=label, prediction=prediction, weight=weight, scores=scores
-    ) as opened:
-        if isinstance(opened, ConfusionMatrix):
-            refuse_columns(label=label, prediction=prediction, weight=weight)
-            return opened
-        asked, columns, scan = opened.scores, opened.columns, opened.scans[0]
-        result = opened.fetch(pair_query(opened.scans, columns, asked))
-    table = _read_pairs(result, scan, columns, asked)
-    if asked is None:
-        return build_matrix(table, columns)
-    classes = asked.class_list(_n_scores(result, asked), table.true)
-    return build_matrix(name_positions(table, classes), columns, classes=classes)
-
-
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """Files of predictions, open in DuckDB, with the columns that were asked for or found."""
-
-    connection: duckdb.DuckDBPyConnection
-    scans: list[Scan]
-    columns: ColumnChoice
-    scores: ScoreColumns | None
-
-    def fetch(self, query: PairQuery) -> dict[str, Any]:
-        """Run a query and return its columns as arrays."""
-        files = (file for scan in self.scans for file in scan.files)
-        with verified_gzip([file.path for file in files if file.compression == "gzip"]):
-            return self.connection.execute(query.sql, query.parameters).fetchnumpy()
-
-
-@contextmanager
-def open_predictions(
-    path: Paths,
-    *,
-    label: str,
-    prediction: str,
-    weight: str | None,
-    scores: Scores | None,
-    ordered: bool = False,
-) -> Iterator[Predictions | ConfusionMatrix]:
-    """Open files of predictions for queries; a saved matrix is given as it is.
-
-    Parameters and errors are those of `count_file`. With ``ordered``, rows come as the files do.
-    """
-    files = expand_paths(path)
-    with _connect() as connection:
-        inspected = [
-            inspect_file(file, lambda zipped: zstd_head(connection, zipped)) for file in files.paths
-        ]
-        if scores is None:
-            saved = load_matrices(
-                inspected, label=label, prediction=prediction, options=TableOptions()
-            )
-            if saved is not None:
-                yield saved
-                return
-        with _explained(inspected):
-            scans = make_scans(
-                connection, inspected, partitioned=files.partitioned, ordered=ordered
-            )
-            names = scans[0].columns
-            asked = None if scores is None else read_scores(scores, names)
-            columns = choose_columns(
-                names, label=label, prediction=None if asked else prediction, weight=weight
-            )
-            refuse_mixed_files(scans, columns.label, "label")
-            if columns.prediction is not None:
-                refuse_mixed_files(scans, columns.prediction, "prediction")
-            yield Predictions(connection, scans, columns, asked)
-
-
-@contextmanager
-def _connect() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open DuckDB so that it reads local files, and does nothing else that data could ask for."""
-    import duckdb
-
-    with tempfile.TemporaryDirectory(prefix="deconfuse-") as spill:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "allow_community_extensions": "false",
-            "python_enable_replacements": "false",
-            "temp_directory": spill,
-        }
-        limit = _process_limit()
-        if limit is not None:
-            # DuckDB knows the machine's memory, not the limit of a process: spill in time.
-            config["memory_limit"] = f"{limit // 3 >> 20}MiB"
-        connection = duckdb.connect(":memory:", config=config)
-        try:
-            # It would write to standard output, where results go.
-            connection.execute("SET enable_progress_bar = false")
-            # Two columns of up to 2,000 whole numbers then index a table instead of being hashed,
-            # which halves the work; 22 bits take at most 100 MiB a thread.
-            connection.execute("SET perfect_ht_threshold = 22")
-            yield connection
-        finally:
-            connection.close()
-
-
-def _process_limit() -> int | None:
-    """Return how many bytes this process may have, if someone limited it."""
     try:
-        import resource
-    except ImportError:  # Windows has no such limits.
-        return None
-    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
-    return min(finite, default=None)
-
-
-@contextmanager
-def _explained(files: Sequence[DataFile]) -> Iterator[None]:
-    """Turn what DuckDB and PyArrow raise on a bad file into an `InputError`."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise explain_failure(str(error), files) from error
+        if not path.is_file():
+            raise OSError(None, "it is not a regular file")
+        with path.open("rb") as stream:
+            compression = _compression_of(stream)
+        _, suffix, named = suffixes_of(path)
+        if named != compression and (named or suffix) and path.stat().st_size:
+            _refuse_name(path, f"it is {compression or 'not compressed'}")
+        plain = path
+        if compression is not None:
+            plain = _unpacked(path, compression, spill, max_decompressed)
+        with plain.open("rb") as stream:
+            head = stream.read(HEAD_SIZE)
     except OSError as error:
-        # PyArrow's ArrowInvalid is a ValueError, its read errors are OSErrors.
-        raise explain_failure(str(error), files) from error
+        reason = error.strerror or str(error)
+        raise InputError(f"File {str(path)!r} could not be read: {reason}.") from error
+    if not head.strip():
+        raise InputError(
+            f"File {str(path)!r} must hold predictions, and is empty.",
+            hint="write it again; if there was nothing to write, leave it out.",
+        )
+    found = _format_of(path, suffix, head)
+    if suffix is not None and _FORMATS[suffix] != found:
+        _refuse_name(path, f"its content is {found}")
+    if found == "csv":
+        _refuse_endless(path, plain)
+        return DataFile(path, plain, found, head, _header_of(path, suffix, head))
+    if head.startswith(_STREAM_START):
+        plain = _as_arrow_file(path, plain, spill)
+    return DataFile(path, plain, found, head)
 
 
-def _read_pairs(
-    result: dict[str, Any], scan: Scan, columns: ColumnChoice, scores: ScoreColumns | None
-) -> PairTable:
-    """Read counts, missing values and weights from the grouped rows."""
-    rows = np.asarray(result["rows"], dtype=np.int64)
-    refuse_too_many_pairs(len(rows))
-    total = int(rows.sum())
-    refuse_empty(total)
-    unknown = {
-        name: int(rows[np.ma.getmaskarray(result[name])].sum())
-        for name in ("true_value", "pred_value")
+def pyarrow(feature: str) -> Any:
+    """Return PyArrow, with what is needed of it, or say how to install it."""
+    try:
+        import pyarrow
+        import pyarrow.dataset
+        import pyarrow.ipc
+    except ImportError as error:
+        raise MissingExtraError.of("pyarrow", extra="arrow", feature=feature) from error
+    return pyarrow
+
+
+def _compression_of(stream: BinaryIO) -> str | None:
+    start = stream.read(4)
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    # A zstd file may begin with a skippable frame, as parallel compressors write.
+    is_skippable = start[1:] == b"\x2a\x4d\x18" and start[:1] in bytes(range(0x50, 0x60))
+    return "zstd" if start == b"\x28\xb5\x2f\xfd" or is_skippable else None
+
+
+def _format_of(path: Path, suffix: str | None, head: bytes) -> Format:
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", _STREAM_START)):
+        return "arrow"
+    if head.startswith(b"PK\x03\x04") and (suffix == ".npz" or b".npy" in head[30:90]):
+        return "npz"
+    if b"\x00" in head[:4096]:
+        raise InputError(
+            f"File {str(path)!r} must be CSV, TSV, JSON lines, Parquet, Arrow IPC or NPZ, and is"
+            " none of them.",
+            hint="write the table as CSV (in UTF-8) or Parquet.",
+        )
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text.startswith((b"{", b"[")) else "csv"
+
+
+def _refuse_name(path: Path, what: str) -> None:
+    raise InputError(
+        f"File {str(path)!r} is not what its name says: {what}.",
+        hint="rename it, or check how it was written.",
+    )
+
+
+def _unpacked(path: Path, compression: str, spill: Path, limit: int | None) -> Path:
+    """Decompress a file, which verifies its checksum and that it is complete."""
+    most = max(_ALWAYS_UNPACKED, _MOST_TIMES * path.stat().st_size) if limit is None else limit
+    # Folders named column=value are columns, wherever they are.
+    partition = (step for step in path.absolute().parts[:-1] if "=" in step)
+    folder = Path(tempfile.mkdtemp(dir=spill)).joinpath(*partition)
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = folder / "data"
+    size = 0
+    try:
+        with plain.open("wb") as target, _decompressing(path, compression) as source:
+            while piece := source.read(_PIECE):
+                size += len(piece)
+                if size > most:
+                    raise InputError(
+                        f"File {str(path)!r} must unpack to at most {most:,} bytes, got more.",
+                        hint="if it is really that large, raise `max_decompressed`.",
+                    )
+                target.write(piece)
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(
+            f"File {str(path)!r} must be complete, and is truncated or damaged: {error}.",
+            hint=_AGAIN,
+        ) from error
+    return plain
+
+
+@contextmanager
+def _decompressing(path: Path, compression: str) -> Iterator[Any]:
+    if compression == "gzip":
+        with gzip.open(path, "rb") as stream:
+            yield stream
+        return
+    arrow = pyarrow("Reading files compressed with zstd")
+    with arrow.input_stream(str(path), compression="zstd") as stream:
+        yield stream
+
+
+def _refuse_endless(path: Path, plain: Path) -> None:
+    """Raise if text ends in a line that is too long to be one, or in NUL bytes.
+
+    DuckDB drops such a record without a word. Files end so after a crash of the machine.
+    """
+    with plain.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _LONGEST_LINE - 2))
+        tail = stream.read()
+    if b"\x00" in tail or (size > _LONGEST_LINE and not any(mark in tail[:-1] for mark in b"\n\r")):
+        raise InputError(
+            f"File {str(path)!r} must end in a line of at most {_LONGEST_LINE:,} bytes without NUL"
+            " bytes, and does not.",
+            hint=_AGAIN,
+        )
+
+
+def _header_of(path: Path, suffix: str | None, head: bytes) -> Header:
+    # The head may end inside a character, so only its first record must be decoded.
+    text = head.decode("utf-8-sig", errors="replace")
+    if text.startswith(("\n", "\r")):
+        raise InputError(
+            f"File {str(path)!r} must begin with the names of its columns, and begins with an"
+            " empty line.",
+            hint="delete the lines before the header.",
+        )
+    first_line = text.split("\n", 1)[0].split("\r", 1)[0]
+    counts = {
+        mark: sum(part.count(mark) for part in first_line.split('"')[::2]) for mark in _DELIMITERS
     }
-    missing = {columns.label: unknown["true_value"]}
-    if columns.prediction is not None:
-        missing[columns.prediction] = unknown["pred_value"]
-    refuse_missing(missing, total)
-    if scores is not None:
-        refuse_unknown_scores(unknown["pred_value"], total, scores)
-    if scan.typing == "text" and scores is None:
-        _refuse_headers(result, columns, rows)
-    true, pred = typed_pairs(result["true_value"], result["pred_value"], scan, columns)
-    weights = None
-    if columns.weight is not None:
-        weights = WeightSums(
-            _floats(result["weight_sum"]),
-            _floats(result["weight_squares"]),
-            np.asarray(result["weight_present"], dtype=np.int64),
-            _floats(result["weight_lowest"]),
-        )
-    return PairTable(true, pred, rows, weights)
-
-
-def _refuse_headers(result: dict[str, Any], columns: ColumnChoice, rows: Any) -> None:
-    """Raise if the names of the columns stand among their values, as in files joined end to end."""
-    true, pred = (np.ma.getdata(result[name]) for name in ("true_value", "pred_value"))
-    repeated = int(rows[(true == columns.label) & (pred == columns.prediction)].sum())
-    if repeated:
+    delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
+    if suffix in (".tsv", ".tab") and counts["\t"] < counts[delimiter]:
+        _refuse_name(path, f"its columns are separated by {delimiter!r}, not by tabs")
+    try:
+        with long_fields(len(text)):
+            names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(f"File {str(path)!r} could not be read as CSV: {error}.") from error
+    if any("\ufffd" in name for name in names):
         raise InputError(
-            f"Rows must be samples, got {repeated:,} that repeat the header ({columns.label!r},"
-            f" {columns.prediction!r}).",
-            hint="files that were joined keep their headers; give the files themselves instead.",
+            f"File {str(path)!r} must be UTF-8 text, and is not.", hint="save it as UTF-8."
         )
+    return Header(tuple(names), delimiter)
 
 
-def _n_scores(result: dict[str, Any], scores: ScoreColumns) -> int:
-    shortest, longest = int(result["shortest"].min()), int(result["longest"].max())
-    if shortest != longest:
+def _as_arrow_file(path: Path, plain: Path, spill: Path) -> Path:
+    """Write an Arrow stream as a file, which can be read more than once."""
+    arrow = pyarrow("Reading Arrow IPC files")
+    with plain.open("rb") as stream:
+        stream.seek(-min(stream.seek(0, os.SEEK_END), len(_STREAM_END)), os.SEEK_END)
+        if stream.read() != _STREAM_END:
+            # Without its mark at the end, nobody can tell whether a stream is complete.
+            raise InputError(
+                f"File {str(path)!r} must be complete, and is truncated: it begins as an Arrow"
+                " stream and lacks the end of one.",
+                hint=_AGAIN,
+            )
+    handle, name = tempfile.mkstemp(dir=spill)
+    os.close(handle)
+    try:
+        with (
+            arrow.memory_map(str(plain)) as source,
+            arrow.ipc.open_stream(source) as reader,
+            arrow.ipc.new_file(name, reader.schema) as writer,
+        ):
+            for batch in reader:
+                batch.validate(full=True)
+                writer.write_batch(batch)
+    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         raise InputError(
-            f"Scores must be lists of one length, got lengths from {shortest:,} to {longest:,} in"
-            f" {scores.described}.",
-        )
-    return shortest
-
-
-def typed_pairs(
-    true: Any, pred: Any, scan: Scan, columns: ColumnChoice
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the values of the pairs with their types; positions of scores stay as they are."""
-    arrays = (np.ma.getdata(true), np.ma.getdata(pred))
-    label, prediction = columns.label, columns.prediction
-    if scan.typing == "native":
-        return _plain(arrays[0]), _plain(arrays[1])
-    if scan.typing == "json":
-        typed = from_json(arrays[0].tolist(), label)
-        return typed, arrays[1] if prediction is None else from_json(arrays[1].tolist(), prediction)
-    texts = arrays[0].tolist()
-    if prediction is None:
-        return from_text(texts, texts, (label, label))[0], arrays[1]
-    return from_text(texts, arrays[1].tolist(), (label, prediction))
-
-
-def _plain(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values as integers, bools or objects: fetched dates are numpy's."""
-    return values.astype("datetime64[us]").astype(object) if values.dtype.kind == "M" else values
-
-
-def _floats(values: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
+            f"File {str(path)!r} could not be read: {str(error).strip().splitlines()[0]}",
+            hint=_AGAIN,
+        ) from error
+    return Path(name)

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
-import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 from deconfuse._checks import show
 from deconfuse._csv_matrix import is_saved
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.column_names import (
-    DEFAULT_LABEL,
-    DEFAULT_PREDICTION,
-    names_predictions,
-)
+from deconfuse.reading.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
 from deconfuse.reading.count_checks import CORNER, is_total
-from deconfuse.reading.csv_headers import Header, read_header
-from deconfuse.reading.file_formats import HEAD_SIZE, DataFile
+from deconfuse.reading.files import HEAD_SIZE, DataFile, Header
 from deconfuse.reading.matrices import TableOptions
-from deconfuse.reading.zstd_lines import read_zstd
 from deconfuse.storage import FileFormat, parse_matrix
 
-__all__ = ["MatrixColumnsError", "load_matrices", "refuse_columns"]
+__all__ = ["load_matrices", "refuse_columns"]
 
 _JSON_MARK = b'"deconfuse confusion matrix"'
-
-
-class MatrixColumnsError(InputError):
-    """Columns were named for a file that holds a matrix."""
+# Text of a compressed matrix is read into memory as a whole.
+_MOST_BYTES = 1 << 28
 
 
 def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
@@ -46,7 +35,7 @@ def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
     named = {role: name for role, name in asked.items() if name is not None}
     if named:
         roles = " and ".join(f"`{role}`" for role in named)
-        raise MatrixColumnsError(
+        raise InputError(
             f"{roles} must be of a table of predictions, but the file holds a matrix, which has no"
             f" column {show(named.values())}.",
             hint=f"leave out {roles}, or give the table that the matrix was counted from.",
@@ -54,16 +43,18 @@ def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
 
 
 def load_matrices(
-    files: Sequence[DataFile], *, label: str, prediction: str, options: TableOptions
+    files: Sequence[DataFile], options: TableOptions, *, is_scored: bool
 ) -> ConfusionMatrix | None:
     """Return the sum of the matrices that files hold, or None if they hold something else.
+
+    Where ``is_scored``, a table of names and numbers is one of scores.
 
     Raises
     ------
     InputError
         If some files hold matrices and others do not, or if a matrix is damaged or there twice.
     """
-    found = [_holds_matrix(file, label=label, prediction=prediction) for file in files]
+    found = [_holds_matrix(file, is_scored=is_scored) for file in files]
     if not any(found):
         return None
     if not all(found):
@@ -73,7 +64,11 @@ def load_matrices(
             f" {str(files[found.index(False)].path)!r}.",
             hint="read each kind for itself and merge the matrices with `+`.",
         )
-    _refuse_copies(files)
+    if is_scored:
+        raise InputError(
+            f"File {str(files[0].path)!r} is a saved matrix, which has no scores.",
+            hint="leave out `scores`.",
+        )
     total = _load(files[0], options)
     for file in files[1:]:
         try:
@@ -84,7 +79,7 @@ def load_matrices(
     return total
 
 
-def _holds_matrix(file: DataFile, *, label: str, prediction: str) -> bool:
+def _holds_matrix(file: DataFile, *, is_scored: bool) -> bool:
     """Return whether a file holds a matrix: one that was saved, or a table with names.
 
     What deconfuse saved is told by its own mark, before columns are looked for: classes may be
@@ -94,14 +89,11 @@ def _holds_matrix(file: DataFile, *, label: str, prediction: str) -> bool:
         return True
     if file.format == "json":
         return _JSON_MARK in file.head[:100]
-    if file.format != "csv":
+    if file.header is None:
         return False
-    header = read_header(file)
-    if is_saved(header.names[0]) or _is_table(file, header):
-        return True
     # A normalized matrix of ours is none of counts, and refused as such where it is read.
-    is_ours = header.names[0].startswith(CORNER)
-    return is_ours and not names_predictions(header.names, label=label, prediction=prediction)
+    is_ours = is_saved(file.header.names[0]) or file.header.names[0].startswith(CORNER)
+    return is_ours or (not is_scored and _is_table(file, file.header))
 
 
 def _is_table(file: DataFile, header: Header) -> bool:
@@ -146,41 +138,17 @@ def _fits(row: list[str], width: int, known: set[str], named: set[str]) -> bool:
         return False
 
 
-def _refuse_copies(files: Sequence[DataFile]) -> None:
-    """Raise if two files are named as one matrix in two formats."""
-    seen: dict[Path, Path] = {}
-    for file in files:
-        stem = file.path.parent / file.path.name.split(".", 1)[0]
-        if stem in seen and seen[stem].suffixes != file.path.suffixes:
-            raise InputError(
-                f"Each matrix must be given once, got {str(seen[stem])!r} and {str(file.path)!r},"
-                " which look like one in two formats.",
-                hint="name those to add up, as a pattern such as '*.json' does.",
-            )
-        seen[stem] = file.path
-
-
 def _load(file: DataFile, options: TableOptions) -> ConfusionMatrix:
-    delimiter = read_header(file).delimiter if file.format == "csv" else ","
+    if file.plain.stat().st_size > _MOST_BYTES and file.plain != file.path:
+        raise InputError(
+            f"A compressed matrix must unpack to at most {_MOST_BYTES:,} bytes, got more in"
+            f" {str(file.path)!r}.",
+            hint="decompress it first.",
+        )
     return parse_matrix(
-        _content(file),
+        file.plain.read_bytes(),
         cast(FileFormat, file.format),
         name=str(file.path),
-        delimiter=delimiter,
+        delimiter="," if file.header is None else file.header.delimiter,
         options=options,
     )
-
-
-def _content(file: DataFile) -> bytes:
-    if file.compression == "zstd":
-        return read_zstd(file.path)
-    data = file.path.read_bytes()
-    if file.compression == "none":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"File {str(file.path)!r} must be complete, and is truncated or damaged: {error}.",
-            hint="copy or write it again.",
-        ) from error

@@ -149,7 +149,7 @@ def build_matrix(
     matrix = assemble(true_at, pred_at, counts, len(labels))
     if columns.prediction is not None:
         # Said at the line that called `from_frame` or `from_file`.
-        warn_of_strangers(matrix, labels, rows, stacklevel=4)
+        warn_of_strangers(matrix, labels, rows)
     if squares is None:
         return ConfusionMatrix(matrix, labels)
     return ConfusionMatrix(matrix, labels, assemble(true_at, pred_at, squares, len(labels)))

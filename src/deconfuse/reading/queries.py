@@ -1,4 +1,8 @@
-"""The one query that counts pairs over all scans: rows, missing values, weights, best scores."""
+"""SQL over scans: the pairs with their counts, or rows, with weights, best scores and more columns.
+
+What a value must be is checked inside the query where only a row shows it; the errors of these
+checks begin with `MARK`, so that they are told from those of the engine.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,28 @@ from typing import Any, Literal, TypeAlias
 
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice
-from deconfuse.reading.file_errors import TWICE
-from deconfuse.reading.file_scans import NO_TYPE, Scan
-from deconfuse.reading.pairs import FLOAT_HINT, MAX_PAIRS
+from deconfuse.reading.pairs import MAX_PAIRS
+from deconfuse.reading.scans import NO_TYPE, Scan
 from deconfuse.reading.score_columns import ScoreColumns
 
 __all__ = [
+    "MARK",
     "Extra",
-    "PairQuery",
+    "Query",
     "pair_query",
     "refuse_mixed_files",
     "row_query",
     "value_columns",
 ]
 
-_Kind: TypeAlias = Literal["int", "str", "bool", "date", "null"]
+MARK = "deconfuse: "
+
+_Kind: TypeAlias = Literal["int", "float", "str", "bool", "date", "null"]
 
 # Types as DuckDB writes them, with the kind of class name they hold.
 _KINDS: tuple[tuple[re.Pattern[str], _Kind], ...] = (
     (re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"), "int"),
+    (re.compile(r"FLOAT|DOUBLE|DECIMAL.*"), "float"),
     (re.compile(r"VARCHAR|ENUM.*"), "str"),
     (re.compile(r"BOOLEAN"), "bool"),
     (re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?"), "date"),
@@ -38,12 +45,11 @@ _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*
 _NUMBER_LIST = re.compile(rf"({_NUMBER.pattern})\[\d*\]")
 # How Hugging Face datasets keep pictures in Parquet.
 _IMAGE_STRUCT = re.compile(r"STRUCT\(.*\"?bytes\"? BLOB\b")
-_FRACTION = re.compile(r"FLOAT|DOUBLE|DECIMAL.*")
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A further column to read: its name, what it is for, and what it holds."""
+    """A further column to read: its name, which option asked for it, and what it holds."""
 
     column: str
     role: str
@@ -51,16 +57,14 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
-class PairQuery:
+class Query:
     """SQL with what is bound in it."""
 
     sql: str
     parameters: list[Any]
 
 
-def pair_query(
-    scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumns | None
-) -> PairQuery:
+def pair_query(scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumns | None) -> Query:
     """Return the query that groups the rows of all scans by (label, prediction).
 
     Its result has the columns true_value, pred_value and rows; with weights weight_sum,
@@ -83,7 +87,7 @@ def pair_query(
         f" FROM (SELECT t, p, {', '.join(sums)} FROM ({selected.sql}) GROUP BY t, p)"
         f" LIMIT {MAX_PAIRS + 1}"
     )
-    return PairQuery(sql, selected.parameters)
+    return Query(sql, selected.parameters)
 
 
 def row_query(
@@ -91,7 +95,7 @@ def row_query(
     columns: ColumnChoice,
     scores: ScoreColumns | None,
     extras: Sequence[Extra] = (),
-) -> PairQuery:
+) -> Query:
     """Return the query of all rows: t and p; where asked for w, s, and extras as e0, e1 and on."""
     parts: list[str] = []
     parameters: list[Any] = []
@@ -113,7 +117,7 @@ def row_query(
         known = "len(s) > 0 AND list_count(s) = len(s) AND NOT list_contains(s, 'nan'::DOUBLE)"
         best = f"CASE WHEN {known} THEN list_position(s, list_max(s)) - 1 END"
         rows = f"SELECT *, {best} AS p FROM ({rows})"
-    return PairQuery(rows, parameters)
+    return Query(rows, parameters)
 
 
 def value_columns(scans: Sequence[Scan], columns: ColumnChoice, key: str = "p") -> tuple[str, str]:
@@ -125,14 +129,14 @@ def value_columns(scans: Sequence[Scan], columns: ColumnChoice, key: str = "p") 
 def refuse_mixed_files(scans: Sequence[Scan], column: str, role: str) -> None:
     """Raise if a column of classes is of one kind in some files and of another in others.
 
-    Whole numbers of several widths are one kind: their union is as wide as it has to be.
+    Whole numbers of several widths, also as floats, are one kind.
     """
     kinds: dict[str, str] = {}
     for scan in scans:
         if scan.typing != "native":
             return
         scan.column(column, role)
-        kind = _kind_of(scan, column)
+        kind = "int" if _kind_of(scan, column) == "float" else _kind_of(scan, column)
         if kind != "null":
             kinds.setdefault(kind, str(scan.files[0].path))
     if len(kinds) > 1:
@@ -148,8 +152,21 @@ def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
     column = scan.column(name, role)
     if scan.typing == "json":
         return f"CAST({_json_value(name, parameters)} AS VARCHAR)"
-    if scan.typing == "native" and _kind_of(scan, name) == "null":
-        return "NULL"
+    if scan.typing == "text":
+        return column
+    match _kind_of(scan, name):
+        case "null":
+            return "NULL"
+        case "float":
+            parameters.append(
+                f"{MARK}Column {name!r} must hold class names (int, str, bool or date), got floats"
+                " such as "
+            )
+            return (
+                f"CASE WHEN isnan({column}::DOUBLE) THEN NULL"
+                f" WHEN {column} = trunc({column}) THEN CAST({column} AS BIGINT)"
+                f" ELSE error(? || {column}) END"
+            )
     return column
 
 
@@ -161,16 +178,10 @@ def _kind_of(scan: Scan, name: str) -> _Kind:
     raise InputError(
         f"Column {name!r} must hold class names (int, str, bool or date), got {found} in"
         f" {str(scan.files[0].path)!r}.",
-        hint=_hint_for(found),
+        hint="for scores, use `scores`."
+        if found.endswith("]")
+        else "cast the column to strings or to dates.",
     )
-
-
-def _hint_for(found: str) -> str:
-    if _FRACTION.fullmatch(found):
-        return FLOAT_HINT
-    if found.endswith("]"):
-        return "for scores, use `scores`."
-    return "cast the column to strings or to dates."
 
 
 def _result(scans: Sequence[Scan], name: str, key: str) -> str:
@@ -180,7 +191,7 @@ def _result(scans: Sequence[Scan], name: str, key: str) -> str:
         return f"nullif({key}, 'null')"
     if scans[0].typing == "native":
         kinds = {_kind_of(scan, name) for scan in scans}
-        if "int" in kinds:
+        if kinds & {"int", "float"}:
             return f"CAST({key} AS BIGINT)"
         if "str" in kinds or kinds == {"null"}:
             return f"CAST({key} AS VARCHAR)"
@@ -212,7 +223,7 @@ def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
     if scan.typing == "native" and not _NUMBER_LIST.fullmatch(scan.type_of(name)):
         raise InputError(
             f"`scores` must be a column of lists of numbers, got {scan.type_of(name)} in {name!r}.",
-            hint="give one column a class as a list of names.",
+            hint="give one column per class as a list of names.",
         )
     if scan.typing == "text":
         column = f"trim({column})"
@@ -242,7 +253,11 @@ def _json_value(name: str, parameters: list[Any]) -> str:
 
     The first place of the key, counted from either end, must be the same one.
     """
-    parameters += [name, name, f"{TWICE}{name}", _pointer(name)]
+    parameters += [
+        *(name, name),
+        f"{MARK}A key must be once in every object, got {name!r} twice in one",
+        _pointer(name),
+    ]
     keys = "json_keys(json)"
     return (
         f"CASE WHEN list_position({keys}, ?) + list_position(list_reverse({keys}), ?)"

@@ -13,20 +13,13 @@ from typing import TypeAlias
 
 from deconfuse._checks import show
 from deconfuse.errors import InputError
+from deconfuse.reading.files import suffixes_of
 
-__all__ = ["FileSet", "Paths", "expand_paths", "pattern_of"]
+__all__ = ["FileSet", "Paths", "expand_paths"]
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
-_DATA_SUFFIX = re.compile(
-    r"\.(csv|tsv|tab|txt|parquet|pq|json|jsonl|ndjson|arrow|feather|ipc|arrows|npz)"
-    r"(\.(gz|gzip|zst|zstd))?$",
-    re.IGNORECASE,
-)
-_COMPRESSED = re.compile(r"\.(gz|gzip|zst|zstd)$", re.IGNORECASE)
-# Folders in which a table notes which of its files are still part of it.
-_TABLE_LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +29,7 @@ class FileSet:
     Attributes
     ----------
     paths : tuple of Path
-        Regular files, each once.
+        Each once.
     partitioned : bool
         Whether they lie in folders named ``column=value``, as Spark and Dask write partitions.
     """
@@ -62,7 +55,7 @@ def expand_paths(paths: Paths) -> FileSet:
     ------
     InputError
         If a path does not exist, a pattern matches nothing, a folder holds no data files, or a file
-        is named twice.
+        is there twice: named again, behind a link, or in two formats.
 
     Examples
     --------
@@ -76,40 +69,26 @@ def expand_paths(paths: Paths) -> FileSet:
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         paths = [paths]
     elif hasattr(paths, "columns") or hasattr(paths, "read"):
-        # A data frame can be iterated over too: it gives the names of its columns. An open file
-        # gives its lines.
-        raise _no_path(paths)
-    asked = list(paths)
-    if not asked:
-        raise InputError("`path` must name at least one file, got none.")
-    found: list[Path] = []
-    partitioned = False
-    for path in asked:
+        # A data frame gives the names of its columns, an open file its lines.
+        raise _not_a_path(paths)
+    found: list[FileSet] = []
+    for path in paths:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-            raise _no_path(path)
-        files = _expand(os.fspath(path))
-        found += files.paths
-        partitioned = partitioned or files.partitioned
-    _refuse_repeated(found)
-    return FileSet(tuple(found), partitioned)
+            raise _not_a_path(path)
+        found.append(_expand(os.fspath(path)))
+    if not found:
+        raise InputError("`path` must name at least one file, got none.")
+    files = tuple(file for part in found for file in part.paths)
+    _refuse_repeated(files)
+    return FileSet(files, any(part.partitioned for part in found))
 
 
-def _no_path(given: object) -> InputError:
-    message = f"`path` must be a path or several of them, got {type(given).__name__}."
-    if hasattr(given, "read"):
-        name = getattr(given, "name", None)
-        example = f", {name!r}," if isinstance(name, str) else ""
-        return InputError(
-            f"{message[:-1]}, an open file.",
-            hint=f"give its path{example} instead; what has none is written to a file first, or"
-            " read into a data frame for ConfusionMatrix.from_frame.",
-        )
-    return InputError(message, hint="to count a data frame, use ConfusionMatrix.from_frame.")
-
-
-def pattern_of(path: Path) -> str:
-    """Return a pattern for DuckDB that matches this path alone, whatever characters it has."""
-    return re.sub(r"([*?\[])", r"[\1]", os.path.abspath(path))
+def _not_a_path(given: object) -> InputError:
+    return InputError(
+        f"`path` must be a path or several of them, got {type(given).__name__}.",
+        hint="to count a data frame, use ConfusionMatrix.from_frame; of an open file, give the"
+        " path.",
+    )
 
 
 def _expand(text: str) -> FileSet:
@@ -124,26 +103,31 @@ def _expand(text: str) -> FileSet:
             f"`path` must name a file or a folder, got {text!r}.",
             hint="is a variable empty? The folder you are in is '.'.",
         )
-    if text.startswith("~"):
-        text = os.path.expanduser(text)
-    path = Path(text)
+    path = Path(os.path.expanduser(text))
     try:
-        is_file = path.is_file()
-    except OSError as error:
+        if path.is_dir():
+            return _folder(path)
+        exists = path.exists()
+    except (OSError, ValueError) as error:
         # Such as a name that is too long for any file.
-        raise InputError(f"File {show([text])} cannot be read: {error.strerror}.") from error
-    if is_file:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"File {show([text])} cannot be read: {reason}.") from error
+    if exists:
         return FileSet((path,))
-    if path.is_dir():
-        return _folder(path)
-    if path.exists():
-        raise InputError(
-            f"`path` must be a regular file or a folder, and {text!r} is neither.",
-            hint="write what it delivers to a file first.",
-        )
     if glob.has_magic(text):
-        return _matches(text)
-    raise InputError(f"File {text!r} must exist, and does not.", hint=_nearest(path))
+        return _matches(str(path))
+    near = difflib.get_close_matches(path.name, _names_in(path.parent), n=1)
+    raise InputError(
+        f"File {text!r} must exist, and does not.",
+        hint=f"did you mean {str(path.parent / near[0])!r}?" if near else None,
+    )
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (OSError, ValueError):
+        return []
 
 
 def _matches(pattern: str) -> FileSet:
@@ -155,8 +139,8 @@ def _matches(pattern: str) -> FileSet:
         for match in sorted(glob.glob(pattern, recursive=True))
         if takes_marks or not os.path.basename(match).startswith("_")
     ]
-    files = [match for match in matches if match.is_file()]
-    folders = [match for match in matches if not match.is_file()]
+    folders = [match for match in matches if match.is_dir()]
+    files = [match for match in matches if not match.is_dir()]
     if not matches:
         raise InputError(f"Pattern {pattern!r} must match at least one file, and matches none.")
     if files and folders and "**" not in pattern:
@@ -169,10 +153,8 @@ def _matches(pattern: str) -> FileSet:
     if files:
         steps = Path(pattern).parts
         fixed = next(at for at, step in enumerate(steps) if glob.has_magic(step))
-        return FileSet(
-            tuple(files),
-            all(any("=" in step for step in file.parts[fixed:-1]) for file in files),
-        )
+        within = (file.parts[fixed:-1] for file in files)
+        return FileSet(tuple(files), all(any("=" in step for step in steps) for steps in within))
     parts = [_folder(match) for match in folders]
     merged = tuple(file for part in parts for file in part.paths)
     named = all("=" in folder.name for folder in folders)
@@ -181,8 +163,7 @@ def _matches(pattern: str) -> FileSet:
 
 def _folder(folder: Path) -> FileSet:
     files = sorted(_files_below(folder))
-    named = [file for file in files if _DATA_SUFFIX.search(file.name)]
-    chosen = named or files
+    chosen = [file for file in files if suffixes_of(file)[1] is not None] or files
     if not chosen:
         raise InputError(f"Folder {str(folder)!r} must hold data files, and has none.")
     partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
@@ -201,26 +182,9 @@ def _files_below(folder: Path) -> Iterator[Path]:
                 hint="its rows would count twice; name the files, or remove the link.",
             )
         seen.add(real)
-        for log, kind in _TABLE_LOGS.items():
-            if log in folders:
-                raise InputError(
-                    f"Folder {place!r} must hold the files to count, and is a {kind} table, whose"
-                    " files may be out of date.",
-                    hint="open the table in an engine and use ConfusionMatrix.from_frame.",
-                )
         # Names with a leading dot or underscore are marks and checksums of the job that wrote them.
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        for name in names:
-            path = Path(place, name)
-            if name.startswith((".", "_")):
-                continue
-            if path.is_file():
-                yield path
-            elif path.is_symlink() and not path.exists():
-                raise InputError(
-                    f"File {str(path)!r} must exist, and is a link to nothing.",
-                    hint="its rows would be missing; mend or remove the link.",
-                )
+        yield from (Path(place, name) for name in names if not name.startswith((".", "_")))
 
 
 def _refuse_unreadable(error: OSError) -> None:
@@ -228,25 +192,18 @@ def _refuse_unreadable(error: OSError) -> None:
 
 
 def _refuse_repeated(files: Sequence[Path]) -> None:
-    """Raise if a file is there twice: named again, behind a link, or plain and compressed."""
-    seen: dict[str, Path] = {}
+    """Raise if a file is there twice: named again, behind a link, or in two formats."""
+    seen: dict[object, Path] = {}
     for file in files:
-        for key in (os.path.realpath(file), _COMPRESSED.sub("", os.path.abspath(file))):
+        stem = os.path.join(os.path.abspath(file.parent), suffixes_of(file)[0])
+        # A name without a suffix that we know is no copy of one with it.
+        keys = [os.path.realpath(file), stem if suffixes_of(file)[1] else ""]
+        for key in filter(None, keys):
             if key in seen and seen[key] is not file:
-                if os.path.abspath(seen[key]) == os.path.abspath(file):
-                    what = f"{str(file)!r} more than once"
-                else:
-                    what = f"{str(seen[key])!r} and {str(file)!r}, which are the same"
                 raise InputError(
-                    f"Each file must be named once, got {what}.",
-                    hint="its rows would count twice.",
+                    f"Each file must be given once, got {str(seen[key])!r} and {str(file)!r}, which"
+                    " look the same.",
+                    hint="its rows would count twice; name one of them, or use a pattern such as"
+                    " '*.csv'.",
                 )
             seen[key] = file
-
-
-def _nearest(path: Path) -> str | None:
-    parent = path.parent
-    if not parent.is_dir():
-        return f"there is no folder {str(parent)!r} either." if parent != Path() else None
-    alike = difflib.get_close_matches(path.name, os.listdir(parent), n=1)
-    return f"did you mean {str(parent / alike[0])!r}?" if alike else None
