@@ -158,14 +158,16 @@ def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
         case "null":
             return "NULL"
         case "float":
-            parameters.append(
+            which = f" in {str(scan.files[0].path)!r}" if len(scan.files) == 1 else ""
+            parameters += [
                 f"{MARK}Column {name!r} must hold class names (int, str, bool or date), got floats"
-                " such as "
-            )
+                " such as ",
+                which,
+            ]
             return (
                 f"CASE WHEN isnan({column}::DOUBLE) THEN NULL"
                 f" WHEN {column} = trunc({column}) THEN CAST({column} AS BIGINT)"
-                f" ELSE error(? || {column}) END"
+                f" ELSE error(? || {column} || ?) END"
             )
     return column
 
