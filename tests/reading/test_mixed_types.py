@@ -63,7 +63,7 @@ def test_numbers_beyond_64_bits_are_refused(tmp_path: Path, suffix: str) -> None
         {"label": pa.array([1], "int64"), "prediction": pa.array([1], "int64")},
         {"label": pa.array([2**63 + 5], "uint64"), "prediction": pa.array([1], "uint64")},
     )  # fmt: skip
-    with pytest.raises(dc.InputError, match="could not be read: .*9223372036854775813"):
+    with pytest.raises(dc.InputError, match=r"could not be read: .*9223372036854775813"):
         dc.ConfusionMatrix.from_file(folder)
 
 
