@@ -29,7 +29,7 @@ ROWS = [
     ],
     ["storage", "examples"],
     ["scaling"],
-    ["normalized", "normalization", "agreement"],
+    ["normalization", "agreement"],
     ["_score_names", "_scores", "statistics", "_offset_search", "rebalance", "area"],
     ["reading"],
     ["geometry"],

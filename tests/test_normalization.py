@@ -86,10 +86,48 @@ def test_cell_row_column_and_top_agree_with_the_matrix() -> None:
         cell = n.cell("cat", "dog")
         assert (cell.true, cell.pred, cell.count) == ("cat", "dog", 10.0)
         assert cell.value == pytest.approx(n.matrix[0, 1])
-        best = n.top(1, diagonal=True)[0]
-        assert best.value == pytest.approx(n.matrix.max())
-        off = n.matrix - np.diag(np.diag(n.matrix))
-        assert n.top(1)[0].value == pytest.approx(off.max())
+        for cell in n.top(9, diagonal=True):
+            i, j = PETS.index(cell.true), PETS.index(cell.pred)
+            assert cell.value == pytest.approx(n.matrix[i, j])
+            assert cell.count == cm.counts[i, j]
+        assert len(n.top(9, diagonal=True)) == np.count_nonzero(cm.counts)
+
+
+def test_top_ranks_by_what_samples_show() -> None:
+    """A cell of one sample in a rare class is the largest, and the least sure."""
+    n = pets([[900, 100, 0], [80, 920, 0], [1, 0, 1]]).normalize("row")
+    assert n.cell("fox", "cat").value == 0.5
+    assert [(c.true, c.pred) for c in n.top(3)] == [("cat", "dog"), ("dog", "cat"), ("fox", "cat")]
+    # With samples enough, the order is that of the values.
+    many = pets([[900, 100, 0], [80, 920, 0], [100, 0, 100]]).normalize("row")
+    assert (many.top(1)[0].true, many.top(1)[0].pred) == ("fox", "cat")
+
+
+def test_top_of_weighted_samples_does_not_see_the_unit_of_weights() -> None:
+    rng = np.random.default_rng(0)
+    true, pred = rng.integers(0, 3, (2, 300))
+    order = [
+        [
+            (cell.true, cell.pred)
+            for cell in dc.ConfusionMatrix.from_predictions(
+                true, pred, sample_weight=np.full(300, unit)
+            )
+            .normalize("bi", epsilon=0.0)
+            .top(6)
+        ]
+        for unit in (1.0, 1e-6, 1e6)
+    ]
+    assert order[0] == order[1] == order[2]
+
+
+def test_the_top_of_a_limit_is_found_at_the_cost_of_its_cells() -> None:
+    """One look-up per cell: a loop over 19,900 vanishing cells would take minutes here."""
+    cm = dc.ConfusionMatrix.from_counts(np.triu(np.ones((200, 200), dtype=int)))
+    n = cm.normalize("bi", epsilon=0.0, throw=False)
+    assert len(n.vanishing) == 19_900
+    assert {cell.value for cell in n.top(30_000)} == {0.0}
+    assert n.cell(0, 1).value == 0.0
+    np.testing.assert_array_equal(n.weights([0, 0], [0, 1]), [1.0, 0.0])
 
 
 def test_a_hundred_thousand_classes_give_single_cells_but_no_dense_matrix() -> None:

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
     from deconfuse.geometry.result import GeometricConfusion
     from deconfuse.geometry.sensitivity import GeometrySensitivity, geometry_sensitivity
-    from deconfuse.normalization import normalize
-    from deconfuse.normalized import Normalized
+    from deconfuse.normalization import Normalized, normalize
     from deconfuse.rebalance import Rebalancer, class_weights
     from deconfuse.reporting.geometry_plots import (
         plot_clusters,
@@ -69,7 +68,7 @@ _HOMES = {
     "InputError": "deconfuse.errors",
     "MapAccuracy": "deconfuse.area",
     "MissingExtraError": "deconfuse.errors",
-    "Normalized": "deconfuse.normalized",
+    "Normalized": "deconfuse.normalization",
     "NotScalableError": "deconfuse.errors",
     "Rebalancer": "deconfuse.rebalance",
     "Samples": "deconfuse.reporting.samples",

@@ -525,6 +525,7 @@ class ConfusionMatrix:
         self,
         method: Literal["row", "col", "all", "bi", "true", "pred"] = "bi",
         epsilon: float | None = None,
+        *,
         throw: bool = True,
     ) -> Normalized:
         """Normalize the counts; see `deconfuse.normalize`."""

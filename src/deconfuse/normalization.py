@@ -1,22 +1,305 @@
-"""`normalize`: the two diagonals of row, column, all and bi-normalization."""
+"""`normalize` and `Normalized`: counts between two diagonals, for row, column, all and bi.
+
+Cells, rows, columns, the largest cells and the importance weights are computed from the counts and
+the diagonals. Nothing dense is built until it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast, get_args
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaincinv
 
-from deconfuse._checks import Label, is_finite_number, show
+from deconfuse._checks import Label, is_finite_number, is_whole_number, show
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError, NotScalableError, UndefinedCellsWarning, warn
-from deconfuse.normalized import Cell, FloatArray, Method, MethodName, Normalized
-from deconfuse.scaling import Scaling, scale
+from deconfuse.errors import (
+    InputError,
+    MissingExtraError,
+    NotScalableError,
+    UndefinedCellsWarning,
+    warn,
+)
+from deconfuse.scaling import Scaling
+from deconfuse.scaling.factors import Factors, scaled, scaled_matrix
+from deconfuse.scaling.problem import bistochastic
+from deconfuse.scaling.solve import solve
 
 __all__ = ["Cell", "Method", "MethodName", "Normalized", "normalize"]
 
+FloatArray = NDArray[np.float64]
+Method = Literal["row", "col", "all", "bi"]
+MethodName = Literal["row", "col", "all", "bi", "true", "pred"]
+
 # scikit-learn's words for the same two normalizations.
 _ALIASES: dict[str, Method] = {"true": "row", "pred": "col"}
+# `top` ranks cells by the low end of a 95 % interval of their counts.
+_LOW_TAIL = 0.025
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One cell of a normalized matrix with its names and its count."""
+
+    true: Label
+    pred: Label
+    value: float
+    count: float
+
+
+@dataclass(frozen=True, eq=False)
+class Normalized:
+    """A normalized confusion matrix in factored form: ``left (counts + epsilon) right``.
+
+    Attributes
+    ----------
+    source : ConfusionMatrix
+        What was normalized.
+    method : {"row", "col", "all", "bi"}
+    epsilon : float
+        What was added to every cell.
+    left_factors, right_factors : Factors
+        The two diagonals; ``left`` and ``right`` are the same as plain numbers.
+    vanishing : ndarray of shape (n_cells, 2)
+        Cells that are zero although they have a count, where bi-normalization is only a limit.
+    scaling : Scaling or None
+        For ``"bi"``: the proof, with status and residual.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]], labels=["cat", "dog"])
+    >>> n = cm.normalize("bi", epsilon=0.0)
+    >>> round(n.cell("cat", "dog").value, 3)
+    0.25
+    >>> [(c.true, c.pred, c.count) for c in n.top(2, diagonal=False)]
+    [('cat', 'dog', 10.0), ('dog', 'cat', 5.0)]
+    """
+
+    source: ConfusionMatrix
+    method: Method
+    epsilon: float
+    left_factors: Factors
+    right_factors: Factors
+    vanishing: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
+    scaling: Scaling | None = None
+
+    @property
+    def left(self) -> FloatArray:
+        """The left diagonal: one factor per true class."""
+        return self.left_factors.plain
+
+    @property
+    def right(self) -> FloatArray:
+        """The right diagonal: one factor per predicted class."""
+        return self.right_factors.plain
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Class names in matrix order."""
+        return self.source.labels
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.source.n_classes
+
+    @cached_property
+    def matrix(self) -> FloatArray | sparse.csr_array:
+        """The normalized matrix, read-only; sparse where the counts are and epsilon is 0.
+
+        Raises
+        ------
+        InputError
+            When it would be dense and not fit into memory: ask for a cell, row, column or the top.
+        """
+        return scaled_matrix(
+            self.source.counts, self.epsilon, self.left_factors, self.right_factors, self.vanishing
+        )
+
+    def cell(self, true: Any, pred: Any) -> Cell:
+        """Return one cell by the names of its classes."""
+        i, j = self._index_of(true, "true"), self._index_of(pred, "pred")
+        count = float(self.source.counts[i, j])
+        value = self._values(np.array([i]), np.array([j]), np.array([count]))[0]
+        return Cell(self.labels[i], self.labels[j], float(value), count)
+
+    def row(self, true: Any) -> FloatArray:
+        """Return the cells of one true class, over all predicted classes."""
+        i = self._index_of(true, "true")
+        counts = _line(self.source.counts[[i], :])
+        return self._values(np.full(self.n_classes, i), np.arange(self.n_classes), counts)
+
+    def column(self, pred: Any) -> FloatArray:
+        """Return the cells of one predicted class, over all true classes."""
+        j = self._index_of(pred, "pred")
+        counts = _line(self.source.counts[:, [j]])
+        return self._values(np.arange(self.n_classes), np.full(self.n_classes, j), counts)
+
+    def top(self, k: int = 10, *, diagonal: bool = False) -> list[Cell]:
+        """Return the ``k`` largest cells as far as samples show it, surest first.
+
+        One sample in a rare class can fill half a normalized row. Cells are therefore ranked by the
+        value that they would have at the low end of a 95 % interval (Poisson) of their counts: a
+        single sample ranks as 0.025 of one, ten as 4.8. Cells without a sample are left out.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> n = dc.normalize([[90, 10, 0], [9, 89, 0], [1, 0, 1]], "row")
+        >>> [(cell.true, cell.pred, round(cell.value, 2), cell.count) for cell in n.top(3)]
+        [(0, 1, 0.1, 10.0), (1, 0, 0.09, 9.0), (2, 0, 0.5, 1.0)]
+        """
+        if not is_whole_number(k) or k < 1:
+            raise InputError(f"`k` must be a whole number of at least 1, got {k!r}.")
+        entries = sparse.coo_array(self.source.counts)
+        keep = entries.data > 0
+        if not diagonal:
+            keep &= entries.row != entries.col
+        rows, columns = entries.row[keep], entries.col[keep]
+        counts = entries.data[keep].astype(np.float64)
+        values = self._values(rows, columns, counts)
+        # Weighted samples count as the number of equal ones with the same relative error.
+        n_samples = counts
+        if self.source.is_weighted:
+            variances = np.asarray(self.source.variances[rows, columns], dtype=np.float64).ravel()
+            n_samples = 1.0 / np.maximum(variances / counts**2, 1e-12)
+        sure = values * (counts / (counts + self.epsilon))
+        sure *= gammaincinv(n_samples, _LOW_TAIL) / n_samples
+        order = np.argsort(-sure, kind="stable")[:k]
+        return [
+            Cell(self.labels[rows[o]], self.labels[columns[o]], float(values[o]), float(counts[o]))
+            for o in order
+        ]
+
+    def weights(self, y_true: Any, y_pred: Any) -> FloatArray:
+        r"""Return the importance weight of each sample, ``left[y] * right[y_hat]``.
+
+        Parameters
+        ----------
+        y_true, y_pred : sequence of shape (n_samples,)
+            Classes of this matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Notes
+        -----
+        Normalization is importance sampling: counting the samples with these weights gives the
+        normalized matrix, exactly where epsilon is 0 and up to epsilon's own part otherwise.
+        Samples that had a ``sample_weight`` when they were counted keep it: multiply by it.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> y_true, y_pred = [0, 0, 0, 1], [0, 0, 1, 1]
+        >>> n = dc.ConfusionMatrix.from_predictions(y_true, y_pred).normalize("row")
+        >>> n.weights(y_true, y_pred).round(3).tolist()
+        [0.333, 0.333, 0.333, 1.0]
+
+        With sample weights:
+
+        >>> own = np.array([2.0, 1.0, 1.0, 3.0])
+        >>> cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=own)
+        >>> n = cm.normalize("row")
+        >>> both = own * n.weights(y_true, y_pred)
+        >>> dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=both).counts
+        array([[0.75, 0.25],
+               [0.  , 1.  ]])
+        """
+        from deconfuse.reading.sequences import positions_of
+
+        rows = positions_of(y_true, self.source.classes, name="y_true")
+        columns = positions_of(y_pred, self.source.classes, name="y_pred")
+        if rows.shape != columns.shape:
+            raise InputError(
+                "`y_true` and `y_pred` must describe the same samples, got "
+                f"{rows.size} and {columns.size} values.",
+                hint="check for a filter applied to only one of them.",
+            )
+        return self._scaled(rows, columns, np.ones(rows.size))
+
+    def standard_errors(self) -> FloatArray:
+        """Return the standard error of every cell; see `deconfuse.statistics.uncertainty`."""
+        from deconfuse.statistics.uncertainty import standard_errors
+
+        return standard_errors(self)
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and upper ends of an interval for every cell."""
+        from deconfuse.statistics.uncertainty import confidence_interval
+
+        return confidence_interval(self, level)
+
+    def bootstrap(
+        self, n_resamples: int = 1000, rng: np.random.Generator | int | None = None
+    ) -> FloatArray:
+        """Return normalized matrices of resampled counts, one per resample."""
+        from deconfuse.statistics.uncertainty import bootstrap
+
+        return bootstrap(self, n_resamples, rng)
+
+    def to_pandas(self) -> Any:
+        """Return the matrix as a DataFrame with true classes on rows, predicted on columns."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtraError(
+                "`to_pandas` needs pandas.", hint="pip install pandas"
+            ) from error
+        matrix = self.matrix
+        dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
+        index = pd.Index(self.labels, name="true")
+        return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
+
+    def _index_of(self, label: Any, name: str) -> int:
+        from deconfuse.reading.sequences import positions_of
+
+        return int(positions_of([label], self.source.classes, name=name)[0])
+
+    def _values(self, rows: Any, columns: Any, counts: FloatArray) -> FloatArray:
+        return self._scaled(rows, columns, counts + self.epsilon)
+
+    def _scaled(self, rows: Any, columns: Any, entries: FloatArray) -> FloatArray:
+        """Return entries of the given cells between the two diagonals."""
+        values = scaled(entries, self.left_factors[rows], self.right_factors[columns])
+        if self.vanishing.size:
+            values[np.asarray(self._vanishes[rows, columns]).ravel()] = 0.0
+        return values
+
+    @cached_property
+    def _vanishes(self) -> sparse.csr_array:
+        shape = (self.n_classes, self.n_classes)
+        ones = np.ones(len(self.vanishing), dtype=bool)
+        return sparse.csr_array((ones, tuple(self.vanishing.T)), shape=shape)
+
+    def __repr__(self) -> str:
+        text = f"<Normalized {self.method!r} of {self.n_classes:,} classes"
+        text += f", epsilon {self.epsilon:.3g}"
+        if self.scaling is not None:
+            text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
+        return text + ">"
+
+    def _repr_html_(self) -> str:
+        from deconfuse.reporting.display import matrix_html
+
+        return matrix_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from deconfuse.reporting.display import mimebundle
+
+        return mimebundle(self, self._repr_html_())
+
+
+def _line(part: Any) -> FloatArray:
+    dense = part.toarray() if sparse.issparse(part) else part
+    return np.asarray(dense, dtype=np.float64).ravel()
 
 
 def normalize(
@@ -74,7 +357,7 @@ def normalize(
         )
     if kind == "bi":
         return _normalize_bi(cm, added, throw)
-    left, right = np.ones(cm.n_classes), np.ones(cm.n_classes)
+    left = right = np.ones(cm.n_classes)
     if kind == "row":
         left = _inverse(cm.label_counts + added * cm.n_classes, cm.labels, "row", "true label")
     elif kind == "col":
@@ -84,14 +367,17 @@ def normalize(
     else:
         total = float(cm.total) + added * cm.n_classes**2
         left = np.full(cm.n_classes, 1.0 / _large_enough(np.array([total]))[0])
-    return Normalized(cm, kind, left, right, added, None)
+    return Normalized(cm, kind, added, Factors.of(left), Factors.of(right))
 
 
 def _normalize_bi(cm: ConfusionMatrix, epsilon: float, throw: bool) -> Normalized:
-    solution = scale(cm.counts, epsilon=epsilon, throw=False)
+    solution = solve(bistochastic(cm.counts, epsilon))
     if throw and not solution.converged:
         raise _named_error(solution, cm.labels)
-    return Normalized(cm, "bi", solution.left, solution.right, epsilon, solution)
+    return Normalized(
+        cm, "bi", epsilon, solution.left_factors, solution.right_factors,
+        solution.vanishing, solution,
+    )  # fmt: skip
 
 
 def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableError:

@@ -8,63 +8,59 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from deconfuse.scaling.problem import FloatArray, ScalingProblem
+from deconfuse.scaling.factors import Factors, FloatArray
+from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["ipf"]
 
 
-def ipf(
-    problem: ScalingProblem, tolerance: float, max_steps: int
-) -> tuple[FloatArray, FloatArray, int]:
-    r"""Scale rows and columns in turn until both margins are met.
+def ipf(problem: ScalingProblem, tolerance: float, max_steps: int) -> tuple[Factors, Factors, int]:
+    r"""Scale rows and columns in turn until both margins are met, or ``max_steps`` is reached.
+
+    Both are tested after a whole sweep, as in the paper: ``max_steps=3`` ends at :math:`t = 4`.
 
     Returns
     -------
-    log_left, log_right : ndarray
-        Logarithms of the factors gathered on the way; Algorithm 1 itself keeps only the matrix.
+    left, right : Factors
+        The factors gathered on the way; Algorithm 1 itself keeps only the matrix.
     steps : int
         The paper's :math:`t`, two for each sweep.
     """
     q = _SparseTable(problem) if problem.is_sparse else _DenseTable(problem)
     u, v = problem.rows, problem.columns
-    log_left = np.zeros(problem.shape[:-1])
-    log_right = np.zeros(problem.shape[:-2] + problem.shape[-1:])
+    left, right = Factors.of(np.ones(problem.shape[0])), Factors.of(np.ones(problem.shape[1]))
     steps = 0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         while True:
             row_step = u / q.row_sums()
             q.multiply_rows(row_step)
-            log_left += np.log(row_step)
-            steps += 1
-            if steps >= max_steps:
-                return log_left, log_right, steps
             column_step = v / q.column_sums()
             q.multiply_columns(column_step)
-            log_right += np.log(column_step)
-            steps += 1
-            gap = np.abs(q.row_sums() - u).sum(axis=-1)
-            gap = gap + np.abs(q.column_sums() - v).sum(axis=-1)
-            if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
-                return log_left, log_right, steps
+            left, right = left.times(row_step), right.times(column_step)
+            steps += 2
+            row_gap, column_gap = np.abs(q.row_sums() - u), np.abs(q.column_sums() - v)
+            error = row_gap @ problem.row_weights + column_gap @ problem.column_weights
+            if not error > tolerance or steps >= max_steps:
+                return left, right, steps
 
 
 class _DenseTable:
     """The matrix Q of Algorithm 1."""
 
     def __init__(self, problem: ScalingProblem) -> None:
-        self.q = problem.positive.copy()
+        self.q = np.array(problem.matrix)
 
     def row_sums(self) -> FloatArray:
-        return np.asarray(self.q.sum(axis=-1))
+        return np.asarray(self.q.sum(axis=1))
 
     def column_sums(self) -> FloatArray:
-        return np.asarray(self.q.sum(axis=-2))
+        return np.asarray(self.q.sum(axis=0))
 
     def multiply_rows(self, factor: FloatArray) -> None:
-        self.q *= factor[..., None]
+        self.q *= factor[:, None]
 
     def multiply_columns(self, factor: FloatArray) -> None:
-        self.q *= factor[..., None, :]
+        self.q *= factor
 
 
 class _SparseTable:

@@ -1,15 +1,17 @@
 """The scaled matrix as an operator: the same few products, dense or sparse plus rank one.
 
 Solvers hold one of these as their state. It starts as the problem's matrix, absorbs every factor it
-is multiplied by, and remembers their logarithms.
+is multiplied by, and remembers their product.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse.scaling.problem import FloatArray, ScalingProblem
+from deconfuse.scaling.factors import Factors, FloatArray, scaled
+from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["DenseKernel", "Kernel", "SparseKernel", "make_kernel"]
 
@@ -18,17 +20,18 @@ class DenseKernel:
     """A dense matrix being scaled in place."""
 
     def __init__(self, problem: ScalingProblem) -> None:
-        n_rows, n_columns = problem.shape
-        self.log_left = np.zeros(n_rows)
-        self.log_right = np.zeros(n_columns)
-        if problem.spans_many_decades:
-            self.log_left, self.log_right = _sweep_in_logs(problem)
-            logs = problem.log_entries + self.log_left[:, None] + self.log_right
-            self.matrix: FloatArray = np.exp(logs)
-            self._owns_matrix = True
-        else:
-            self.matrix = problem.positive
-            self._owns_matrix = False
+        assert isinstance(problem.matrix, np.ndarray)
+        self.matrix: FloatArray = problem.matrix
+        self.left, self.right = _ones(problem.shape[0]), _ones(problem.shape[1])
+        # The problem's array is never written to; the first product makes our own.
+        self._owns_matrix = problem.spans_many_decades
+        if self._owns_matrix:
+            _, exponents = np.frexp(self.matrix)
+            highest = np.where(self.matrix > 0, exponents, np.iinfo(np.int32).min // 4)
+            row_shift = -highest.max(axis=1)
+            column_shift = -(highest + row_shift[:, None]).max(axis=0)
+            self.left, self.right = self.left.shifted(row_shift), self.right.shifted(column_shift)
+            self.matrix = scaled(self.matrix, self.left[:, None], self.right)
 
     def times(self, vector: FloatArray) -> FloatArray:
         return self.matrix @ vector
@@ -45,12 +48,10 @@ class DenseKernel:
         if self._owns_matrix:
             self.matrix *= left[:, None]
         else:
-            # The caller's array is never written to; the first product makes our own.
             self.matrix = left[:, None] * self.matrix
             self._owns_matrix = True
         self.matrix *= right
-        self.log_left += np.log(left)
-        self.log_right += np.log(right)
+        self.left, self.right = self.left.times(left), self.right.times(right)
 
 
 class SparseKernel:
@@ -63,15 +64,14 @@ class SparseKernel:
         self.entry_rows = np.repeat(
             np.arange(n_rows, dtype=source.indices.dtype), np.diff(source.indptr)
         )
-        self.log_left = np.zeros(n_rows)
-        self.log_right = np.zeros(n_columns)
+        self.left, self.right = _ones(n_rows), _ones(n_columns)
         self.epsilon_rows = np.full(n_rows, problem.epsilon)
         self.epsilon_columns = np.ones(n_columns)
         self.counts = sparse.csr_array(
             (source.data.copy(), source.indices, source.indptr), shape=source.shape
         )
         if problem.spans_many_decades:
-            self._equilibrate(problem)
+            self._equilibrate(problem.epsilon)
 
     def times(self, vector: FloatArray) -> FloatArray:
         product = self.counts @ vector
@@ -98,25 +98,25 @@ class SparseKernel:
         self.counts.data *= right[self.counts.indices]
         self.epsilon_rows *= left
         self.epsilon_columns *= right
-        self.log_left += np.log(left)
-        self.log_right += np.log(right)
+        self.left, self.right = self.left.times(left), self.right.times(right)
 
-    def _equilibrate(self, problem: ScalingProblem) -> None:
-        """Bring the largest entry of every row, then column, to one, working in logarithms."""
-        log_epsilon = np.log(problem.epsilon) if problem.epsilon else -np.inf
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.counts.data)
-        for _ in range(2):
-            highest = np.full(self.log_left.shape, log_epsilon + self.log_right.max())
-            np.maximum.at(highest, self.entry_rows, logs + self.log_right[self.counts.indices])
-            self.log_left = -highest
-            highest = np.full(self.log_right.shape, log_epsilon + self.log_left.max())
-            np.maximum.at(highest, self.counts.indices, logs + self.log_left[self.entry_rows])
-            self.log_right = -highest
-        logs += self.log_left[self.entry_rows] + self.log_right[self.counts.indices]
-        self.counts.data = np.exp(logs)
-        self.epsilon_rows = np.exp(0.5 * log_epsilon + self.log_left)
-        self.epsilon_columns = np.exp(0.5 * log_epsilon + self.log_right)
+    def _equilibrate(self, epsilon: float) -> None:
+        """Bring the largest entry of every row, then column, near one by powers of two."""
+        _, exponents = np.frexp(self.counts.data)
+        at_least = np.frexp(epsilon)[1] if epsilon else np.iinfo(np.int32).min // 4
+        row_shift = -_highest(exponents, self.entry_rows, self.left.fraction.size, at_least)
+        exponents = exponents + row_shift[self.entry_rows]
+        at_least += row_shift.max()
+        columns = self.counts.indices
+        column_shift = -_highest(exponents, columns, self.right.fraction.size, at_least)
+        self.left, self.right = self.left.shifted(row_shift), self.right.shifted(column_shift)
+        self.counts.data = scaled(self.counts.data, self.left[self.entry_rows], self.right[columns])
+        # One side may leave the range where the product does not: half of epsilon goes to each.
+        root = np.full(1, epsilon**0.5)
+        one = _ones(1)
+        middle = int(column_shift.mean()) if epsilon else 0
+        self.epsilon_rows = scaled(root, self.left.shifted(middle), one)
+        self.epsilon_columns = scaled(root, self.right.shifted(-middle), one)
 
 
 Kernel = DenseKernel | SparseKernel
@@ -127,6 +127,19 @@ def make_kernel(problem: ScalingProblem) -> Kernel:
     return SparseKernel(problem) if problem.is_sparse else DenseKernel(problem)
 
 
+def _ones(size: int) -> Factors:
+    return Factors(np.ones(size), np.zeros(size, dtype=np.int32))
+
+
+def _highest(
+    values: NDArray[np.int32], groups: NDArray[np.intp], size: int, at_least: int
+) -> NDArray[np.int32]:
+    """Return the largest value of each group, and ``at_least``."""
+    highest = np.full(size, at_least, dtype=np.int32)
+    np.maximum.at(highest, groups, values)
+    return highest
+
+
 def _exact_dot(a: FloatArray, b: FloatArray) -> float:
     """Return the inner product by pairwise summation.
 
@@ -134,16 +147,3 @@ def _exact_dot(a: FloatArray, b: FloatArray) -> float:
     same error into every margin.
     """
     return float(np.multiply(a, b).sum())
-
-
-def _sweep_in_logs(problem: ScalingProblem) -> tuple[FloatArray, FloatArray]:
-    """Return factors of two sweeps taken in logarithms, where entries span many decades."""
-    from scipy.special import logsumexp
-
-    logs = problem.log_entries
-    log_right = np.zeros(problem.shape[1])
-    log_left = np.zeros(problem.shape[0])
-    for _ in range(2):
-        log_left = np.log(problem.rows) - logsumexp(logs + log_right, axis=1)
-        log_right = np.log(problem.columns) - logsumexp(logs + log_left[:, None], axis=0)
-    return log_left, log_right

@@ -8,149 +8,201 @@ whose gradient is the gap of the row sums and whose Hessian, with P the matrix s
 :math:`\mathrm{diag}(P 1) - P\,\mathrm{diag}(1/v)\,P^\top`: the Laplacian of a weighted graph on the
 rows. Plain sweeps crawl where that graph has weak links, as for every accurate classifier; Newton
 does not. Near relatives: Knight and Ruiz (2013), and semi-dual methods of optimal transport.
+
+The third derivative of f along a direction is at most its spread (largest minus smallest component)
+times the second, so a full step of spread 1 or less always descends and needs no line search.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import lapack
 
-from deconfuse.scaling.line_search import up_to_the_minimum
-from deconfuse.scaling.problem import FloatArray
+from deconfuse.scaling.factors import Factors, FloatArray
+from deconfuse.scaling.kernels import DenseKernel
+from deconfuse.scaling.problem import ScalingProblem
 
-__all__ = ["newton_direct"]
+__all__ = ["LONGEST_STEP", "SAFE_SPREAD", "newton_direct", "newton_stack", "up_to_the_minimum"]
 
-_SUFFICIENT_DECREASE = 1e-4
+SAFE_SPREAD = 1.0
 # exp of a step this long stays far from overflow.
-_LONGEST_STEP = 100.0
+LONGEST_STEP = 100.0
+_SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 6
+_HALVINGS = 40
+# Share of the first slope that may be left, either way, where the search ends.
+_SLOPE_LEFT = 0.3
 
 
 def newton_direct(
-    matrix: FloatArray, rows: FloatArray, columns: FloatArray, tolerance: float, max_steps: int
-) -> tuple[FloatArray, FloatArray, int, float]:
-    """Scale a stack of matrices whose columns already meet their targets.
+    kernel: DenseKernel, problem: ScalingProblem, goal: float, max_steps: int
+) -> tuple[int, float]:
+    """Scale a kernel whose columns already meet their targets.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_matrices, n_rows, n_columns)
-        Scaled so far, and written to.
-    rows, columns : ndarray
-        Target margins, shared by all matrices or one row a matrix.
-    tolerance : float
-        Largest L1 gap of the row sums.
-    max_steps : int
-        Newton steps at most.
-
-    Returns
-    -------
-    log_left, log_right : ndarray
-        Logarithms of the factors found, relative to ``matrix`` as given.
-    steps : int
-        Newton steps taken.
-    gap : float
-        Largest L1 gap of the row sums that was left when the last matrix ended.
+    Returns the steps taken and the error of the row sums that is left.
     """
-    log_left = np.zeros(matrix.shape[:2])
-    log_right = np.zeros((matrix.shape[0], matrix.shape[2]))
-    members = np.arange(matrix.shape[0])
-    active = matrix
-    best_gap = np.full(members.size, np.inf)
-    since_best = np.zeros(members.size, dtype=np.intp)
+    rows, columns, weights = problem.rows, problem.columns, problem.row_weights
+    best, since_best, steps = np.inf, 0, 0
+    while True:
+        gradient = kernel.matrix.sum(axis=1) - rows
+        error = float(np.abs(gradient) @ weights)
+        since_best = 0 if error < 0.5 * best else since_best + 1
+        best = min(error, best)
+        if not goal < error < np.inf or since_best > 4 * _STALL_STEPS or steps == max_steps:
+            return steps, error
+        direction = _direction(kernel.matrix, gradient, columns, since_best > _STALL_STEPS)
+        left, column_sums = _step(kernel.matrix, direction, gradient, rows, columns)
+        kernel.multiply(left, columns / column_sums)
+        steps += 1
+
+
+def newton_stack(
+    matrix: FloatArray, problem: ScalingProblem, goal: float, max_steps: int
+) -> tuple[Factors, Factors, int]:
+    """Scale a stack of matrices whose columns already meet their targets; it is written to.
+
+    Returns the factors found, relative to the stack as given, and the steps taken. What stalls is
+    left as it is.
+    """
+    rows = np.broadcast_to(problem.rows, matrix.shape[:2])
+    columns = np.broadcast_to(problem.columns, matrix.shape[::2])
+    weights = np.broadcast_to(problem.row_weights, matrix.shape[:2])
+    left, right = np.ones(matrix.shape[:2]), np.ones(matrix.shape[::2])
+    members = np.arange(len(matrix))
+    best = np.full(len(matrix), np.inf)
+    since_best = np.zeros(len(matrix), dtype=np.intp)
     steps = 0
     while True:
-        gradient = active.sum(axis=-1) - rows
-        gap = np.abs(gradient).sum(axis=-1)
-        since_best = np.where(gap < 0.5 * best_gap, 0, since_best + 1)
-        best_gap = np.minimum(gap, best_gap)
-        going = gap > tolerance
-        going &= np.isfinite(gap)
-        going &= since_best <= 4 * _STALL_STEPS
+        gradient = matrix.sum(axis=-1) - rows[members]
+        error = (np.abs(gradient) * weights[members]).sum(axis=-1)
+        since_best[members] = np.where(error < 0.5 * best[members], 0, since_best[members] + 1)
+        best[members] = np.minimum(error, best[members])
+        going = (error > goal) & (error < np.inf) & (since_best[members] <= _STALL_STEPS)
         if steps == max_steps or not going.any():
-            break
+            return Factors.of(left), Factors.of(right), steps
         if not going.all():
-            members, active = members[going], active[going]
-            gradient, gap = gradient[going], gap[going]
-            best_gap, since_best = best_gap[going], since_best[going]
-            if rows.ndim == 2:
-                rows, columns = rows[going], columns[going]
-        direction = _newton_direction(
-            active, gradient, columns, bool((since_best > _STALL_STEPS).any())
-        )
-        length = _step_length(active, direction, gradient, rows, columns)
-        change = length[:, None] * direction
-        active *= np.exp(change)[:, :, None]
-        column_step = columns / active.sum(axis=1)
-        active *= column_step[:, None, :]
-        log_left[members] += change
-        log_right[members] += np.log(column_step)
+            members, matrix, gradient = members[going], matrix[going], gradient[going]
+        u, v = rows[members], columns[members]
+        direction = _direction(matrix, gradient, v, is_stalled=False)
+        row_step, column_sums = _step(matrix, direction, gradient, u, v)
+        column_step = v / column_sums
+        matrix *= row_step[..., None]
+        matrix *= column_step[..., None, :]
+        left[members] *= row_step
+        right[members] *= column_step
         steps += 1
-    return log_left, log_right, steps, float(gap.max())
 
 
-def _step_length(
+def _step(
     matrix: FloatArray,
     direction: FloatArray,
     gradient: FloatArray,
     rows: FloatArray,
     columns: FloatArray,
-) -> FloatArray:
-    """Return a step length for each matrix of a stack by backtracking on the dual function."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return the row factors of a step along a direction, and the column sums they lead to."""
+
+    def move(length: FloatArray) -> tuple[FloatArray, FloatArray]:
+        left = np.exp(length[..., None] * direction)
+        return left, (left[..., None, :] @ matrix)[..., 0, :]
+
+    spread = direction.max(axis=-1) - direction.min(axis=-1)
+    if spread.max() <= SAFE_SPREAD:
+        left = np.exp(direction)
+        return left, (left[..., None, :] @ matrix)[..., 0, :]
     slope = (gradient * direction).sum(axis=-1)
-    spread = np.ptp(direction, axis=-1)
-    length = np.minimum(1.0, _LONGEST_STEP / np.maximum(spread, 1e-300))
+    length = np.minimum(1.0, LONGEST_STEP / np.maximum(spread, 1e-300))
     linear = (direction * rows).sum(axis=-1)
     # f is a sum of about this size, so smaller changes drown in rounding and prove nothing.
     noise = 1e-13 * rows.sum(axis=-1)
     for _ in range(60):
-        moved = np.exp(length[:, None] * direction)[:, None, :] @ matrix
-        growth = (np.log(moved[:, 0, :] / columns) * columns).sum(axis=-1) - length * linear
+        left, column_sums = move(length)
+        growth = (np.log(column_sums / columns) * columns).sum(axis=-1) - length * linear
         too_long = ~(growth <= _SUFFICIENT_DECREASE * length * slope + noise)
         if not too_long.any():
             break
         length = np.where(too_long, 0.5 * length, length)
     is_trusted = length == 1.0
     if is_trusted.all():
-        return length
+        return left, column_sums
 
     def slope_at(length: FloatArray) -> FloatArray:
-        left = np.exp(length[:, None] * direction)
-        right = columns / (left[:, None, :] @ matrix)[:, 0, :]
-        row_sums = left * (matrix @ right[:, :, None])[:, :, 0]
+        left, column_sums = move(length)
+        row_sums = left * (matrix @ (columns / column_sums)[..., None])[..., 0]
         slopes: FloatArray = ((row_sums - rows) * direction).sum(axis=-1)
         return slopes
 
-    return np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope))
+    return move(np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope)))
 
 
-def _newton_direction(
+def up_to_the_minimum(
+    slope_at: Callable[[FloatArray], FloatArray], longest: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Return lengths at which functions no longer fall steeply and do not rise steeply yet.
+
+    Far from the solution the dual function of a scaling is nearly piecewise linear: a step that
+    only has to end lower than it began may end far beyond the kink it should stop at, and the next
+    one would come all the way back.
+
+    Parameters
+    ----------
+    slope_at : callable
+        Slopes of the functions at the lengths given, one of each.
+    longest : ndarray
+        Where the functions are still lower than at zero.
+    slope : ndarray
+        Slopes at zero, which are negative.
+
+    Examples
+    --------
+    >>> up_to_the_minimum(lambda t: np.sign(t - 1.0), np.array([64.0]), np.array([-1.0]))
+    array([1.])
+    """
+    low, high, length = np.zeros_like(longest), longest, longest
+    for _ in range(_HALVINGS):
+        now = slope_at(length)
+        is_good = np.abs(now) <= -_SLOPE_LEFT * slope
+        is_good |= (now <= 0.0) & (length == longest)
+        if is_good.all():
+            break
+        high = np.where(now > 0.0, length, high)
+        low = np.where(now > 0.0, low, length)
+        length = np.where(is_good, length, 0.5 * (low + high))
+    return length
+
+
+def _direction(
     matrix: FloatArray, gradient: FloatArray, columns: FloatArray, is_stalled: bool
 ) -> FloatArray:
-    """Solve the Laplacian system for the Newton direction, which sums to zero."""
+    """Solve the Laplacian system for the Newton direction."""
     roots = matrix / np.sqrt(columns)[..., None, :]
     links = roots @ roots.swapaxes(-1, -2)
-    size = links.shape[-1]
-    diagonal = np.arange(size)
-    links[:, diagonal, diagonal] = 0.0
+    diagonal = np.arange(links.shape[-1])
+    links[..., diagonal, diagonal] = 0.0
     if not is_stalled:
         direction = _solve_shifted(links, -gradient)
-        if np.isfinite(direction).all() and ((gradient * direction).sum(axis=-1) < 0).all():
+        # False for a direction with NaN, too.
+        if ((gradient * direction).sum(axis=-1) < 0).all():
             return direction
     return _solve_without_subtraction(links, -gradient)
 
 
 def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
-    """Solve ``(L + shift 11ᵀ) x = b`` for the Laplacian L of ``links``; 1 is its null vector."""
+    """Solve ``(L + d dᵀ / sum(d)) x = b`` for the Laplacian L of ``links`` and its diagonal d.
+
+    Constants are the null vectors of L. The shift has the scale of each row, however small.
+    """
     degrees = links.sum(axis=-1)
-    size = links.shape[-1]
-    shift = degrees.mean(axis=-1) / size
-    system = shift[:, None, None] - links
-    diagonal = np.arange(size)
-    system[:, diagonal, diagonal] += degrees
-    if links.shape[0] == 1:
-        _, solution, info = lapack.dposv(system[0], right_side[0], lower=1, overwrite_a=1)
-        answer: FloatArray = solution[None, :] if info == 0 else np.full_like(right_side, np.nan)
-        return answer
+    shares = degrees / degrees.sum(axis=-1, keepdims=True)
+    system = degrees[..., None] * shares[..., None, :]
+    system -= links
+    diagonal = np.arange(links.shape[-1])
+    system[..., diagonal, diagonal] += degrees
+    if links.ndim == 2:
+        _, solution, info = lapack.dposv(system.T, right_side, lower=1, overwrite_a=1)
+        return solution if info == 0 else np.full_like(right_side, np.nan)
     try:
         return np.linalg.solve(system, right_side[..., None])[..., 0]
     except np.linalg.LinAlgError:
@@ -166,19 +218,19 @@ def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> Flo
     """
     links = links.copy()
     right_side = right_side.copy()
-    n_matrices, size = right_side.shape
-    pivots = np.ones((n_matrices, size))
+    size = right_side.shape[-1]
+    pivots = np.ones_like(right_side)
     for k in range(size - 1, 0, -1):
-        row = links[:, k, :k]
+        row = links[..., k, :k]
         pivot = row.sum(axis=-1)
-        pivot[pivot == 0.0] = np.inf
-        share = row / pivot[:, None]
-        links[:, :k, :k] += row[:, :, None] * share[:, None, :]
-        right_side[:, :k] += share * right_side[:, k : k + 1]
-        pivots[:, k] = pivot
+        pivot = np.where(pivot == 0.0, np.inf, pivot)
+        share = row / pivot[..., None]
+        links[..., :k, :k] += row[..., :, None] * share[..., None, :]
+        right_side[..., :k] += share * right_side[..., k : k + 1]
+        pivots[..., k] = pivot
     solution = np.zeros_like(right_side)
     for k in range(1, size):
-        known = (links[:, k, :k] * solution[:, :k]).sum(axis=-1)
-        solution[:, k] = (right_side[:, k] + known) / pivots[:, k]
+        known = (links[..., k, :k] * solution[..., :k]).sum(axis=-1)
+        solution[..., k] = (right_side[..., k] + known) / pivots[..., k]
     centred: FloatArray = solution - solution.mean(axis=-1, keepdims=True)
     return centred

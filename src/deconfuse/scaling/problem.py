@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from deconfuse._memory import refuse_if_too_large
+from deconfuse._checks import as_numbers, is_finite_number, summed
+from deconfuse._sources import from_torch
+from deconfuse.confusion import ConfusionMatrix
+from deconfuse.errors import InputError
+from deconfuse.scaling.factors import Factors, FloatArray, Matrix, scaled
 
-__all__ = ["FloatArray", "Matrix", "ScalingProblem", "drop_cells"]
+__all__ = ["DEFAULT_TOLERANCE", "ScalingProblem", "bistochastic", "make_problem"]
 
-FloatArray = NDArray[np.float64]
-Matrix: TypeAlias = FloatArray | sparse.csr_array
-
-# exp of a sum of two log factors and a log entry stays in range while each is below this.
-_LOG_RANGE = 230.0
+DEFAULT_TOLERANCE = 1e-10
+# Rounding alone moves margins by a few units in the last place; asking for less cannot be met.
+_SMALLEST_TOLERANCE = 16.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +31,15 @@ class ScalingProblem:
     Attributes
     ----------
     matrix : ndarray of shape (..., n_rows, n_columns) or csr_array
-        Entries without epsilon.
+        Entries: of a dense matrix with epsilon, of a sparse one without.
     epsilon : float
-        Added to every cell; never written into a sparse matrix.
+        Added to every cell; it stays a rank-one part of a sparse matrix.
     rows, columns : ndarray
-        Target margins, of equal total; for a stack with targets of their own, one row a matrix.
+        Target margins, of equal total; for a stack with its own targets, one row per matrix.
     tolerance : float
-        Largest residual accepted, at least what rounding allows.
+        Largest error accepted, relative to the margins (see `measure`).
+    extremes : tuple of float
+        Smallest and largest cell with epsilon, zeros that stay zeros included.
     """
 
     matrix: Matrix
@@ -43,6 +47,7 @@ class ScalingProblem:
     rows: FloatArray
     columns: FloatArray
     tolerance: float
+    extremes: tuple[float, float]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -50,38 +55,35 @@ class ScalingProblem:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.matrix))
-
-    @cached_property
-    def positive(self) -> FloatArray:
-        """The dense matrix with epsilon in it."""
-        assert isinstance(self.matrix, np.ndarray)
-        return self.matrix + self.epsilon if self.epsilon else self.matrix
-
-    @cached_property
-    def smallest_and_largest(self) -> tuple[float, float]:
-        """Smallest and largest entry with epsilon, zeros that stay zeros included."""
-        if isinstance(self.matrix, np.ndarray):
-            return float(self.positive.min()), float(self.positive.max())
-        stored = self.matrix.data
-        low = float(stored.min()) if stored.size == np.prod(self.shape) else 0.0
-        return low + self.epsilon, float(stored.max(initial=0.0)) + self.epsilon
-
-    @cached_property
-    def log_entries(self) -> FloatArray:
-        """Logarithms of the dense entries, minus infinity at zeros."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.positive)
+        return not isinstance(self.matrix, np.ndarray)
 
     @property
+    def rank_one(self) -> float:
+        """The epsilon that is not in the entries of the matrix."""
+        return self.epsilon if self.is_sparse else 0.0
+
+    @property
+    def has_zeros(self) -> bool:
+        return self.extremes[0] == 0.0
+
+    @cached_property
     def spans_many_decades(self) -> bool:
         """Whether products of factors and entries could leave the floating-point range."""
-        low, high = self.smallest_and_largest
+        low, high = self.extremes
         if low == 0.0:
-            is_dense = isinstance(self.matrix, np.ndarray)
-            stored = self.positive if is_dense else np.asarray(self.matrix.data)
+            stored = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
             low = float(np.min(stored, where=stored > 0, initial=high))
-        return bool(high > 1e100 or low < 1e-100)
+        return high > 1e100 or low < 1e-100
+
+    @cached_property
+    def row_weights(self) -> FloatArray:
+        """What an error of each row sum counts (see `measure`)."""
+        return _weights(self.rows)
+
+    @cached_property
+    def column_weights(self) -> FloatArray:
+        """What an error of each column sum counts."""
+        return _weights(self.columns)
 
     def members(self) -> Iterator[ScalingProblem]:
         """Yield the question of each matrix of a stack."""
@@ -90,86 +92,237 @@ class ScalingProblem:
         rows = np.broadcast_to(self.rows, (count, self.shape[1]))
         columns = np.broadcast_to(self.columns, (count, self.shape[2]))
         for matrix, u, v in zip(self.matrix, rows, columns, strict=True):
-            yield ScalingProblem(matrix, self.epsilon, u, v, self.tolerance)
+            extremes = float(matrix.min()), float(matrix.max())
+            yield ScalingProblem(matrix, self.epsilon, u, v, self.tolerance, extremes)
 
     def transposed(self) -> ScalingProblem:
         """Return the same question with rows and columns swapped."""
         matrix = self.matrix
-        flipped: Matrix
-        if isinstance(matrix, np.ndarray):
-            flipped = np.swapaxes(matrix, -1, -2)
-        else:
-            flipped = sparse.csr_array(matrix.T)
-        return ScalingProblem(flipped, self.epsilon, self.columns, self.rows, self.tolerance)
+        flipped = matrix.T if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix.T)
+        return ScalingProblem(
+            flipped, self.epsilon, self.columns, self.rows, self.tolerance, self.extremes
+        )
 
-    def scaled_matrix(self, log_left: FloatArray, log_right: FloatArray) -> Matrix:
-        """Return ``exp(log_left) (matrix + epsilon) exp(log_right)``."""
-        if isinstance(self.matrix, np.ndarray):
-            return _scale_dense(self, log_left, log_right)
-        coo = self.matrix.tocoo()
-        with np.errstate(divide="ignore"):
-            logs = np.log(coo.data) + log_left[coo.row] + log_right[coo.col]
-        if self.epsilon == 0.0:
-            result = sparse.csr_array((np.exp(logs), (coo.row, coo.col)), shape=self.shape)
-            result.sort_indices()
-            return result
-        refuse_if_too_large(self.shape, "The scaled matrix")
-        dense = np.exp(np.log(self.epsilon) + log_left[:, None] + log_right)
-        np.add.at(dense, (coo.row, coo.col), np.exp(logs))
-        return dense
+    def with_matrix(self, matrix: Matrix) -> ScalingProblem:
+        """Return the same question about another matrix with zeros."""
+        return ScalingProblem(
+            matrix, self.epsilon, self.rows, self.columns, self.tolerance, self.extremes
+        )
 
-    def margins(self, log_left: FloatArray, log_right: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return row and column sums of the scaled matrix, without building a large one."""
-        if isinstance(self.matrix, np.ndarray):
-            scaled = _scale_dense(self, log_left, log_right)
-            return scaled.sum(axis=-1), scaled.sum(axis=-2)
+    def measure(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
+        """Return how far the margins are from their targets, for each matrix.
+
+        Returns
+        -------
+        residuals : ndarray of shape (n_matrices,)
+            The L1 distance of both margins to their targets, added.
+        errors : ndarray of shape (n_matrices,)
+            The same relative to the total or, where targets differ, to each target: with n rows, a
+            gap counts 1/total or 1/(n target), whichever is more.
+        """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            left, right = np.exp(log_left), np.exp(log_right)
-            row_sums = left * (self.matrix @ right + self.epsilon * right.sum())
-            column_sums = right * (self.matrix.T @ left + self.epsilon * left.sum())
-            if np.isfinite(row_sums).all() and np.isfinite(column_sums).all():
-                return row_sums, column_sums
-            # The factors alone overflow although their products with the entries do not.
-            rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
-            columns = self.matrix.indices
-            cells = np.exp(np.log(self.matrix.data) + log_left[rows] + log_right[columns])
-            row_sums = np.bincount(rows, cells, self.shape[0]).astype(np.float64)
-            column_sums = np.bincount(columns, cells, self.shape[1]).astype(np.float64)
-            if self.epsilon:
-                log_epsilon = np.log(self.epsilon)
-                row_sums += np.exp(log_left + log_epsilon + _log_sum(log_right))
-                column_sums += np.exp(log_right + log_epsilon + _log_sum(log_left))
+            row_sums, column_sums = self.margins(left, right)
+            row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
+            residuals = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
+            row_gaps *= self.row_weights
+            column_gaps *= self.column_weights
+            errors = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
+        return np.atleast_1d(residuals), np.atleast_1d(errors)
+
+    def margins(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
+        """Return row and column sums of the scaled matrix, without building a large one."""
+        matrix = self.matrix
+        if left.is_narrow and right.is_narrow and not self.spans_many_decades:
+            x, y = left.plain, right.plain
+            if isinstance(matrix, np.ndarray):
+                row_sums = (matrix @ y[..., None])[..., 0]
+                column_sums = (x[..., None, :] @ matrix)[..., 0, :]
+            else:
+                row_sums = matrix @ y + self.epsilon * y.sum()
+                column_sums = matrix.T @ x + self.epsilon * x.sum()
+            return x * row_sums, y * column_sums
+        if isinstance(matrix, np.ndarray):
+            cells = scaled(matrix, left[..., None], right[..., None, :])
+            return cells.sum(axis=-1), cells.sum(axis=-2)
+        entries = matrix.tocoo()
+        cells = scaled(entries.data, left[entries.row], right[entries.col])
+        row_sums = np.bincount(entries.row, cells, self.shape[0]).astype(np.float64)
+        column_sums = np.bincount(entries.col, cells, self.shape[1]).astype(np.float64)
+        if self.epsilon:
+            epsilon = np.full(1, self.epsilon)
+            row_sums += scaled(epsilon, left, right.total())
+            column_sums += scaled(epsilon, left.total(), right)
         return row_sums, column_sums
 
-    def residuals(self, log_left: FloatArray, log_right: FloatArray) -> FloatArray:
-        """Return the L1 distance of both margins to their targets, added, for each matrix."""
-        row_sums, column_sums = self.margins(log_left, log_right)
-        gap = np.abs(row_sums - self.rows).sum(axis=-1)
-        gap = gap + np.abs(column_sums - self.columns).sum(axis=-1)
-        return np.atleast_1d(np.asarray(gap, dtype=np.float64))
+
+def _weights(targets: FloatArray) -> FloatArray:
+    total = targets.sum(axis=-1, keepdims=True)
+    weights: FloatArray = np.maximum(1.0 / total, 1.0 / (targets.shape[-1] * targets))
+    return weights
 
 
-def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_array:
-    """Return a sparse matrix without the given (row, column) cells."""
-    ones = np.ones(len(cells))
-    gone = sparse.csr_array((ones, (cells[:, 0], cells[:, 1])), shape=matrix.shape)
-    kept = sparse.csr_array(matrix - matrix.multiply(gone))
-    kept.eliminate_zeros()
-    return kept
+def bistochastic(counts: Matrix, epsilon: float) -> ScalingProblem:
+    """Return the question of bi-normalization: trusted counts, every row and column to one."""
+    ones = np.ones(counts.shape[0])
+    return _problem(counts, epsilon, ones, ones, DEFAULT_TOLERANCE)
 
 
-def _scale_dense(
-    problem: ScalingProblem, log_left: FloatArray, log_right: FloatArray
-) -> FloatArray:
-    largest = max(np.abs(log_left).max(initial=0.0), np.abs(log_right).max(initial=0.0))
-    if largest < _LOG_RANGE and not problem.spans_many_decades:
-        scaled: FloatArray = np.exp(log_left)[..., None] * problem.positive
-        scaled *= np.exp(log_right)[..., None, :]
-        return scaled
-    with np.errstate(over="ignore"):
-        return np.exp(problem.log_entries + log_left[..., None] + log_right[..., None, :])
+def make_problem(
+    matrix: ArrayLike | sparse.sparray | sparse.spmatrix,
+    rows: ArrayLike | None,
+    columns: ArrayLike | None,
+    epsilon: float,
+    tolerance: float,
+) -> ScalingProblem:
+    """Check what a caller gave and return the problem, or say what is wrong with it."""
+    if not is_finite_number(epsilon) or epsilon < 0:
+        message = f"`epsilon` must be a finite number of at least 0, got {epsilon!r}."
+        raise InputError(message, hint="use 0.0 to add nothing, or leave it out.")
+    if not is_finite_number(tolerance) or tolerance <= 0:
+        raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
+    checked = _check_matrix(matrix)
+    row_targets, column_targets = _check_margins(rows, columns, checked.shape)
+    problem = _problem(checked, float(epsilon), row_targets, column_targets, tolerance)
+    if epsilon == 0.0:
+        _refuse_all_zero(problem)
+    return problem
 
 
-def _log_sum(logs: FloatArray) -> float:
-    highest = float(logs.max())
-    return highest + float(np.log(np.exp(logs - highest).sum()))
+def _problem(
+    matrix: Matrix, epsilon: float, rows: FloatArray, columns: FloatArray, tolerance: float
+) -> ScalingProblem:
+    """Copy trusted parts: results are read from them after the caller's may have changed."""
+    if isinstance(matrix, np.ndarray):
+        matrix = np.add(matrix, epsilon, dtype=np.float64, order="C")
+        extremes = float(matrix.min()), float(matrix.max())
+    else:
+        matrix = summed(matrix, np.float64)
+        is_full = matrix.nnz == matrix.shape[0] * matrix.shape[1]
+        low = float(matrix.data.min()) if is_full else 0.0
+        extremes = low + epsilon, float(matrix.data.max(initial=0.0)) + epsilon
+    # Totals that differ by rounding could not both be met.
+    share = rows.sum(axis=-1, keepdims=True) / columns.sum(axis=-1, keepdims=True)
+    tolerance = max(float(tolerance), _SMALLEST_TOLERANCE)
+    return ScalingProblem(matrix, epsilon, rows, columns * share, tolerance, extremes)
+
+
+def _check_matrix(matrix: Any) -> Matrix:
+    if isinstance(matrix, ConfusionMatrix):
+        return matrix.counts
+    if sparse.issparse(matrix):
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"`matrix` must be numbers, got {matrix.dtype}.")
+        csr = summed(matrix, np.float64)
+        _check_entries(csr.data, csr.shape)
+        return csr
+    array = _as_array(matrix, "matrix")
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        message = (
+            "`matrix` must have two axes (or three, for a stack of matrices) and at least one "
+            f"row and column, got shape {array.shape}."
+        )
+        raise InputError(message)
+    _check_entries(array, array.shape)
+    return array
+
+
+def _as_array(given: Any, name: str) -> Any:
+    if type(given) is np.ndarray and given.dtype.kind in "biuf":
+        return given
+    return as_numbers(from_torch(given), name=name)
+
+
+def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
+    if values.size == 0:
+        return
+    low, high = values.min(), values.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        count = int((~np.isfinite(values)).sum())
+        message = f"`matrix` must hold finite numbers, got {count} NaN or infinite cells."
+        raise InputError(message, hint="count the predictions again without missing values.")
+    if low < 0:
+        count = int((values < 0).sum())
+        message = (
+            f"`matrix` must not hold negative cells, got {count} of them, the lowest {low:g}, "
+            f"in a matrix of shape {tuple(shape)}."
+        )
+        raise InputError(message)
+
+
+def _refuse_all_zero(problem: ScalingProblem) -> None:
+    if len(problem.shape) == 3:
+        assert isinstance(problem.matrix, np.ndarray)
+        empty = np.flatnonzero(problem.matrix.max(axis=(-2, -1)) == 0.0).tolist()
+        if not empty:
+            return
+        shown = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        message = (
+            "Every matrix of the stack must have a positive cell, but all cells are zero in"
+            f" {len(empty)} of {problem.shape[0]}, at {shown}."
+        )
+    elif problem.extremes[1] == 0.0:
+        message = "The matrix must have a positive cell, but all its cells are zero."
+    else:
+        return
+    raise InputError(message, hint="count some predictions first, or give an `epsilon`.")
+
+
+def _check_margins(
+    rows: ArrayLike | None, columns: ArrayLike | None, shape: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    """Return targets of equal total; where one is not given it is uniform."""
+    n_rows, n_columns = shape[-2:]
+    if rows is None and columns is None:
+        return np.ones(n_rows), np.full(n_columns, n_rows / n_columns)
+    row_targets = None if rows is None else _check_margin(rows, "rows", n_rows, shape[:-2])
+    column_targets = (
+        None if columns is None else _check_margin(columns, "columns", n_columns, shape[:-2])
+    )
+    if row_targets is None:
+        assert column_targets is not None
+        row_targets = _uniform(column_targets, n_rows)
+    elif column_targets is None:
+        column_targets = _uniform(row_targets, n_columns)
+    assert column_targets is not None
+    if row_targets.ndim != column_targets.ndim:
+        row_targets = np.broadcast_to(row_targets, (*shape[:-2], n_rows))
+        column_targets = np.broadcast_to(column_targets, (*shape[:-2], n_columns))
+    _check_equal_totals(row_targets, column_targets)
+    return row_targets, column_targets
+
+
+def _uniform(other: FloatArray, size: int) -> FloatArray:
+    """Return uniform targets with the totals of the other side."""
+    return np.repeat(other.sum(axis=-1, keepdims=True) / size, size, axis=-1)
+
+
+def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
+    target = np.array(_as_array(given, name), dtype=np.float64)
+    if target.shape not in ((size,), (*stack, size)):
+        each = f", or {stack[0]} rows of them, one per matrix" if stack else ""
+        raise InputError(
+            f"`{name}` must have one target for each of the {size} {name}{each}, "
+            f"got shape {target.shape}."
+        )
+    bad = ~(np.isfinite(target) & (target > 0))
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        message = (
+            f"`{name}` must be positive and finite, got {target[place]:g} at index "
+            f"{place[0] if len(place) == 1 else place} ({int(bad.sum())} such targets in all)."
+        )
+        raise InputError(message, hint=f"leave out the {name} that should be empty.")
+    return target
+
+
+def _check_equal_totals(rows: FloatArray, columns: FloatArray) -> None:
+    row_totals, column_totals = np.atleast_1d(rows.sum(axis=-1), columns.sum(axis=-1))
+    differ = np.flatnonzero(~np.isclose(row_totals, column_totals, rtol=1e-9, atol=0.0))
+    if differ.size:
+        first = differ[0]
+        where = f" for matrix {first} of the stack" if row_totals.size > 1 else ""
+        message = (
+            "`rows` and `columns` must have equal totals, since both count the same mass, got "
+            f"{row_totals[first]:.12g} and {column_totals[first]:.12g}{where}."
+        )
+        raise InputError(message, hint="multiply one of them so that the totals agree.")

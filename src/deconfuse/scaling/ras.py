@@ -3,51 +3,37 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
-from deconfuse.scaling.problem import FloatArray, ScalingProblem
+from deconfuse.scaling.factors import Factors
+from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["ras"]
 
 
-def ras(
-    problem: ScalingProblem, tolerance: float, max_steps: int
-) -> tuple[FloatArray, FloatArray, int]:
+def ras(problem: ScalingProblem, tolerance: float, max_steps: int) -> tuple[Factors, Factors, int]:
     """Alternate the row and the column diagonal until both margins are met.
+
+    As in the paper, ``max_steps`` is tested after a whole sweep too.
 
     Returns
     -------
-    log_left, log_right : ndarray
-        Logarithms of the two diagonals.
+    left, right : Factors
+        The two diagonals.
     steps : int
         The paper's :math:`t`, two for each sweep.
     """
     u, v = problem.rows, problem.columns
-    right = np.ones(problem.shape[:-2] + problem.shape[-1:])
+    matrix, epsilon = problem.matrix, problem.rank_one
+    right = np.ones(problem.shape[1])
     steps = 0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         while True:
-            left = u / _row_sums(problem, right)
-            steps += 1
-            if steps >= max_steps:
-                return np.log(left), np.log(right), steps
-            right = v / _column_sums(problem, left)
-            steps += 1
-            gap = np.abs(left * _row_sums(problem, right) - u).sum(axis=-1)
-            gap = gap + np.abs(right * _column_sums(problem, left) - v).sum(axis=-1)
-            if np.all(gap <= tolerance) or steps >= max_steps or np.any(np.isnan(gap)):
-                return np.log(left), np.log(right), steps
-
-
-def _row_sums(problem: ScalingProblem, right: FloatArray) -> FloatArray:
-    """Return ``(M + epsilon) right``; epsilon stays a rank-one part of a sparse matrix."""
-    if isinstance(problem.matrix, sparse.csr_array):
-        return np.asarray(problem.matrix @ right + problem.epsilon * right.sum())
-    return np.asarray((problem.positive @ right[..., None])[..., 0])
-
-
-def _column_sums(problem: ScalingProblem, left: FloatArray) -> FloatArray:
-    """Return ``(M + epsilon)ᵀ left``."""
-    if isinstance(problem.matrix, sparse.csr_array):
-        return np.asarray(problem.matrix.T @ left + problem.epsilon * left.sum())
-    return np.asarray((left[..., None, :] @ problem.positive)[..., 0, :])
+            left = u / (matrix @ right + epsilon * right.sum())
+            column_sums = matrix.T @ left + epsilon * left.sum()
+            right = v / column_sums
+            steps += 2
+            row_gap = np.abs(left * (matrix @ right + epsilon * right.sum()) - u)
+            column_gap = np.abs(right * column_sums - v)
+            error = row_gap @ problem.row_weights + column_gap @ problem.column_weights
+            if not error > tolerance or steps >= max_steps:
+                return Factors.of(left), Factors.of(right), steps

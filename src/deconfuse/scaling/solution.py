@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse.errors import NotScalableError
-from deconfuse.scaling.problem import ScalingProblem, drop_cells
+from deconfuse.scaling.factors import Factors, scaled_matrix
+from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["Scaling", "ScalingStatus"]
 
@@ -57,16 +58,19 @@ class Scaling:
     ----------
     problem : ScalingProblem
         What was asked: matrix, epsilon, margins and tolerance.
-    log_left, log_right : ndarray
-        Logarithms of the factors, which stay in range where the factors span many decades.
-        For a stack of matrices these have a leading axis.
+    left_factors, right_factors : Factors
+        The two diagonals, in range also where they span many decades; see ``left`` and ``right``
+        for plain numbers. For a stack of matrices these have a leading axis.
     iterations : int
-        For ``"ipf"`` and ``"ras"`` the half steps of the paper (two a sweep); otherwise sweeps and
-        Newton steps together.
+        For ``"ipf"`` and ``"ras"`` the half steps of the paper (two per sweep); otherwise sweeps
+        and Newton steps together.
     solver : str
         The algorithm that ran. For ``solver="auto"`` this says what was picked.
-    statuses, residuals : tuple of ScalingStatus, ndarray
-        One entry a matrix of the stack; one entry for a single matrix.
+    statuses : tuple of ScalingStatus
+        One entry per matrix of the stack; one entry for a single matrix.
+    residuals, errors : ndarray
+        How far the margins are from their targets, as a sum and relative to the targets, likewise.
+        The tolerance bounds ``errors``.
     vanishing : ndarray of shape (n_cells, 2)
         Row and column indices of positive cells that must go to zero (``LIMIT_ONLY``); for a stack
         of shape (n_cells, 3), with the matrix first.
@@ -88,20 +92,21 @@ class Scaling:
     """
 
     problem: ScalingProblem
-    log_left: NDArray[np.float64]
-    log_right: NDArray[np.float64]
+    left_factors: Factors
+    right_factors: Factors
     iterations: int
     solver: str
     statuses: tuple[ScalingStatus, ...]
     residuals: NDArray[np.float64]
+    errors: NDArray[np.float64]
     vanishing: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), dtype=np.intp))
     blocking_rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     blocking_columns: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     has_empty_lines: bool = False
 
     def __post_init__(self) -> None:
-        for array in (self.log_left, self.log_right, self.residuals):
-            array.flags.writeable = False
+        self.residuals.flags.writeable = False
+        self.errors.flags.writeable = False
 
     @property
     def status(self) -> ScalingStatus:
@@ -123,15 +128,25 @@ class Scaling:
         """What was added to every cell."""
         return self.problem.epsilon
 
-    @cached_property
+    @property
     def left(self) -> NDArray[np.float64]:
         """Row factors."""
-        return _read_only(np.exp(self.log_left))
+        return self.left_factors.plain
 
-    @cached_property
+    @property
     def right(self) -> NDArray[np.float64]:
         """Column factors."""
-        return _read_only(np.exp(self.log_right))
+        return self.right_factors.plain
+
+    @property
+    def log_left(self) -> NDArray[np.float64]:
+        """Logarithms of the row factors, finite also where the factors are not."""
+        return self.left_factors.logs
+
+    @property
+    def log_right(self) -> NDArray[np.float64]:
+        """Logarithms of the column factors."""
+        return self.right_factors.logs
 
     @cached_property
     def matrix(self) -> NDArray[np.float64] | sparse.csr_array:
@@ -142,21 +157,16 @@ class Scaling:
         InputError
             When a dense matrix of this size would not fit into memory.
         """
-        scaled = self.problem.scaled_matrix(self.log_left, self.log_right)
-        gone = self.vanishing
-        if isinstance(scaled, np.ndarray):
-            scaled[tuple(gone.T)] = 0.0
-            return _read_only(scaled)
-        if gone.size:
-            scaled = drop_cells(scaled, gone)
-        for part in (scaled.data, scaled.indices, scaled.indptr):
-            part.flags.writeable = False
-        return scaled
+        problem = self.problem
+        return scaled_matrix(
+            problem.matrix, problem.rank_one, self.left_factors, self.right_factors, self.vanishing
+        )
 
     def explain(self) -> str:
         """Return one or two sentences on how the scaling ended and which cells are to blame."""
         text = f"Status {self.status.name}: {self.status.value}."
-        text += f" Residual {self.residual:.3g}, tolerance {self.problem.tolerance:.3g},"
+        text += f" Residual {self.residual:.3g}, relative to the targets {self.errors.max():.3g},"
+        text += f" tolerance {self.problem.tolerance:.3g},"
         text += f" {self.iterations} iterations of {self.solver}."
         if len(self.statuses) > 1:
             failed = [k for k, s in enumerate(self.statuses) if s is not ScalingStatus.CONVERGED]
@@ -191,11 +201,6 @@ class Scaling:
             f"Scaling({shape}, {self.status.name}, residual={self.residual:.2g}, "
             f"iterations={self.iterations}, solver={self.solver!r})"
         )
-
-
-def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    array.flags.writeable = False
-    return array
 
 
 def _some(items: Sequence[object], most: int = 5) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,23 +10,27 @@ from scipy import sparse
 
 from deconfuse._checks import is_whole_number
 from deconfuse.errors import InputError
-from deconfuse.scaling.arguments import make_problem
+from deconfuse.scaling.factors import Factors, balanced, drop_cells
 from deconfuse.scaling.ipf import ipf
 from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
-from deconfuse.scaling.newton import newton_direct
+from deconfuse.scaling.newton import newton_direct, newton_stack
 from deconfuse.scaling.newton_krylov import newton_krylov
-from deconfuse.scaling.problem import FloatArray, ScalingProblem, drop_cells
+from deconfuse.scaling.problem import DEFAULT_TOLERANCE, ScalingProblem, make_problem
 from deconfuse.scaling.ras import ras
 from deconfuse.scaling.solution import Scaling, ScalingStatus
 from deconfuse.scaling.support import Support, find_support, row_blocks
 from deconfuse.scaling.sweeps import sweep
 
-__all__ = ["Solver", "scale"]
+__all__ = ["Solver", "scale", "solve"]
 
 Solver = Literal["auto", "newton", "ipf", "ras"]
+# What a solver found: the two diagonals, its iterations and its name.
+_Found: TypeAlias = tuple[Factors, Factors, int, str]
 
 _DEFAULT_HALF_STEPS = 200_000
 _DEFAULT_NEWTON_STEPS = 500
+# Rounding alone makes errors of this size.
+_SMALLEST_GOAL = 4.0 * float(np.finfo(np.float64).eps)
 # Below this size a direct solve costs less than the overhead of conjugate gradients.
 _DIRECT_SIZE = 200
 # Larger dense systems than this are solved by conjugate gradients alone.
@@ -43,7 +47,7 @@ def scale(
     *,
     solver: Solver = "auto",
     epsilon: float = 0.0,
-    tolerance: float = 1e-10,
+    tolerance: float = DEFAULT_TOLERANCE,
     max_iterations: int | None = None,
     throw: bool = True,
 ) -> Scaling:
@@ -59,19 +63,20 @@ def scale(
         Non-negative entries. A stack is scaled all at once. It is never written to.
     rows, columns : array-like, optional
         Positive target margins of equal total. Rows default to ones; columns share the total. For
-        a stack, either is shared by all matrices or has one row of targets a matrix.
+        a stack, either is shared by all matrices or has one row of targets per matrix.
     solver : {"auto", "newton", "ipf", "ras"}
         ``"ipf"`` and ``"ras"`` are Algorithms 1 and 2 of the paper; ``"newton"`` is second order;
         ``"auto"`` picks what is fastest for the problem and reports it in ``Scaling.solver``.
     epsilon : float
         Added to every cell. It stays a rank-one part of a sparse matrix.
     tolerance : float
-        Largest residual, the L1 distance of both margins to their targets, added. Where the total
-        of the margins is so large that rounding alone exceeds it, 16 units of rounding of the total
-        are allowed instead; ``Scaling.problem.tolerance`` is what was used.
+        Largest residual (the L1 distance of both margins to their targets, added) as a share of
+        the total. Where targets differ, errors also count relative to each target: of n rows, one
+        of a small target is as accurate as the others. At least 16 units of rounding.
     max_iterations : int, optional
-        Half steps of ``"ipf"`` and ``"ras"`` (default 200,000), sweeps and Newton steps otherwise
-        (by default 500 Newton steps after as many sweeps as pay, and again where they stall).
+        Half steps of ``"ipf"`` and ``"ras"`` (default 200,000; tested after each sweep of two, as
+        in the paper), sweeps and Newton steps otherwise (by default 500 Newton steps after as many
+        sweeps as pay, and again where they stall).
     throw : bool
         Raise `NotScalableError`, with the result in ``.solution``, unless the result converged.
 
@@ -118,57 +123,79 @@ def scale(
             f"`max_iterations` must be a whole number of at least 1, got {max_iterations!r}."
         )
     problem = make_problem(matrix, rows, columns, epsilon, tolerance)
-    if len(problem.shape) == 3:
-        solution = _scale_stack(problem, solver, max_iterations, throw)
-    else:
-        solution = _scale_one(problem, solver, max_iterations, throw)
+    solution = solve(problem, solver, max_iterations, throw=throw)
     if throw:
         solution.raise_if_failed()
     return solution
 
 
-def _scale_one(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
-    support = _look_at_zeros(problem)
+def solve(
+    problem: ScalingProblem,
+    solver: Solver = "auto",
+    max_iterations: int | None = None,
+    *,
+    throw: bool = False,
+) -> Scaling:
+    """Return the scaling of a trusted problem; ``throw`` says that only a converged one is used."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if len(problem.shape) == 3:
+            return _solve_stack(problem, solver, max_iterations, throw)
+        return _solve_one(problem, solver, max_iterations, throw)
+
+
+def _solve_one(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
+    support = (
+        find_support(problem.matrix, problem.rows, problem.columns) if problem.has_zeros else None
+    )
     if support is not None and not support.is_feasible:
         return _infeasible(problem, support, solver)
     is_reference = solver in ("ipf", "ras")
     if support is None or support.is_total or (is_reference and not throw):
-        log_left, log_right, iterations, name = _run(problem, solver, most)
+        found = _run(problem, solver, most)
     else:
-        if is_reference:
-            # It will raise whatever the iterations give: attach the limit rather than crawl to it.
-            solver, most = "auto", None
+        # With `throw`, a reference raises whatever it gives: attach the limit, do not crawl to it.
         kept = _without(problem, support)
-        log_left, log_right, iterations, name = _run(kept, solver, most)
+        found = _run(kept, *(("auto", None) if is_reference else (solver, most)))
         # The residual of the limit is that of the kept cells, which is what `matrix` shows.
-        residuals = kept.residuals(log_left, log_right)
-        status = _status(float(residuals[0]), problem.tolerance, log_left, log_right)
-        if status is ScalingStatus.CONVERGED:
+        limit = _judged(kept, found)
+        if limit.converged:
             return Scaling(
-                problem, log_left, log_right, iterations, name,
-                (ScalingStatus.LIMIT_ONLY,), residuals, vanishing=support.vanishing,
+                problem, *found, (ScalingStatus.LIMIT_ONLY,), limit.residuals, limit.errors,
+                vanishing=support.vanishing,
             )  # fmt: skip
         # Targets that differ by next to nothing: a cell may carry too little for the flow to see.
         support = None
-        log_left, log_right, iterations, name = _run(problem, solver, most)
-    with np.errstate(over="ignore", invalid="ignore"):
-        residuals = problem.residuals(log_left, log_right)
-    vanishing = support.vanishing if support is not None else np.empty((0, 2), dtype=np.intp)
-    status = _status(float(residuals[0]), problem.tolerance, log_left, log_right)
-    if vanishing.size:
-        # Algorithms 1 and 2 only approach the limit, so a small residual proves nothing here.
-        status = ScalingStatus.LIMIT_ONLY
+        found = _run(problem, solver, most)
+    judged = _judged(problem, found)
+    if support is None or support.is_total:
+        return judged
+    # Algorithms 1 and 2 only approach the limit, so a small residual proves nothing here.
     return Scaling(
-        problem, log_left, log_right, iterations, name, (status,), residuals, vanishing=vanishing
+        problem, *found, (ScalingStatus.LIMIT_ONLY,), judged.residuals, judged.errors,
+        vanishing=support.vanishing,
+    )  # fmt: skip
+
+
+def _judged(problem: ScalingProblem, found: _Found) -> Scaling:
+    """Measure what a solver found, and set the status from that alone."""
+    residuals, errors = problem.measure(found[0], found[1])
+    statuses = tuple(
+        ScalingStatus.CONVERGED
+        if error <= problem.tolerance
+        else ScalingStatus.MAX_ITERATIONS
+        if error < np.inf
+        else ScalingStatus.NOT_FINITE
+        for error in errors.tolist()
     )
+    return Scaling(problem, *found, statuses, residuals, errors)
 
 
-def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
-    low, _ = problem.smallest_and_largest
-    size = problem.shape[-2]
-    if solver in ("ipf", "ras") or low == 0.0 or size > _DIRECT_SIZE or problem.spans_many_decades:
-        return _scale_each(problem, solver, most, throw)
-    base = problem.positive
+def _solve_stack(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
+    base = problem.matrix
+    assert isinstance(base, np.ndarray)
+    is_small = problem.shape[-2] <= _DIRECT_SIZE and not problem.spans_many_decades
+    if solver in ("ipf", "ras") or problem.has_zeros or not is_small:
+        return _solve_each(problem, solver, most, throw)
     sweeps = min(_WARM_UP_SWEEPS, most or _WARM_UP_SWEEPS)
     left = problem.rows / base.sum(axis=-1)
     for _ in range(sweeps - 1):
@@ -177,34 +204,29 @@ def _scale_stack(problem: ScalingProblem, solver: Solver, most: int | None, thro
     scaled = left[:, :, None] * base
     right = problem.columns / scaled.sum(axis=1)
     scaled *= right[:, None, :]
-    log_left, log_right, steps, _ = newton_direct(
-        scaled,
-        problem.rows,
-        problem.columns,
-        0.5 * problem.tolerance,
+    row_factors, column_factors, steps = newton_stack(
+        scaled, problem, _goal(problem),
         _DEFAULT_NEWTON_STEPS if most is None else most - sweeps,
-    )
-    log_left += np.log(left)
-    log_right += np.log(right)
-    _balance(log_left, log_right)
-    residuals = problem.residuals(log_left, log_right)
-    if most is None:
-        # What is too hard for one Newton of all together is given the time it needs.
-        members = list(problem.members())
-        for k in np.flatnonzero(~(residuals <= problem.tolerance)):
-            log_left[k], log_right[k], alone, _ = _run(members[k], solver, None)
-            residuals[k] = members[k].residuals(log_left[k], log_right[k])[0]
-            steps = max(steps, alone)
-    statuses = tuple(
-        _status(float(residual), problem.tolerance, x, y)
-        for residual, x, y in zip(residuals, log_left, log_right, strict=True)
-    )
-    return Scaling(problem, log_left, log_right, steps + sweeps, "newton", statuses, residuals)
+    )  # fmt: skip
+    row_factors, column_factors = balanced(row_factors.times(left), column_factors.times(right))
+    judged = _judged(problem, (row_factors, column_factors, steps + sweeps, "newton"))
+    failed = [k for k, s in enumerate(judged.statuses) if s is not ScalingStatus.CONVERGED]
+    if not failed or most is not None:
+        return judged
+    # What is too hard for one Newton of all together is given the time that it needs.
+    members = list(problem.members())
+    for k in failed:
+        x, y, alone, _ = _run(members[k], solver, None)
+        for whole, part in ((row_factors, x), (column_factors, y)):
+            whole.fraction[k], whole.exponent[k] = part.fraction, part.exponent
+        steps = max(steps, alone)
+    found = (row_factors[:], column_factors[:], steps + sweeps, "newton")
+    return _judged(problem, found)
 
 
-def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
+def _solve_each(problem: ScalingProblem, solver: Solver, most: int | None, throw: bool) -> Scaling:
     """Scale the matrices of a stack one by one, where nothing is gained by doing it at once."""
-    parts = [_scale_one(member, solver, most, throw) for member in problem.members()]
+    parts = [_solve_one(member, solver, most, throw) for member in problem.members()]
     vanishing = [
         np.column_stack([np.full(len(part.vanishing), k), part.vanishing])
         for k, part in enumerate(parts)
@@ -212,12 +234,13 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None, throw
     blocked = next((p for p in parts if p.status is ScalingStatus.INFEASIBLE), parts[0])
     return Scaling(
         problem,
-        np.stack([part.log_left for part in parts]),
-        np.stack([part.log_right for part in parts]),
+        Factors.stack([part.left_factors for part in parts]),
+        Factors.stack([part.right_factors for part in parts]),
         max(part.iterations for part in parts),
         max((part.solver for part in parts), key=[part.solver for part in parts].count),
         tuple(part.status for part in parts),
         np.concatenate([part.residuals for part in parts]),
+        np.concatenate([part.errors for part in parts]),
         vanishing=np.concatenate(vanishing),
         blocking_rows=blocked.blocking_rows,
         blocking_columns=blocked.blocking_columns,
@@ -225,64 +248,47 @@ def _scale_each(problem: ScalingProblem, solver: Solver, most: int | None, throw
     )
 
 
-def _run(
-    problem: ScalingProblem, solver: Solver, most: int | None
-) -> tuple[FloatArray, FloatArray, int, str]:
+def _run(problem: ScalingProblem, solver: Solver, most: int | None) -> _Found:
     if solver in ("ipf", "ras"):
         algorithm = ipf if solver == "ipf" else ras
-        # The residual is measured anew on the result; rounding must not put it past the tolerance.
-        goal = problem.tolerance * (1.0 - 1e-3)
-        return *algorithm(problem, goal, most or _DEFAULT_HALF_STEPS), solver
+        return *algorithm(problem, _goal(problem), most or _DEFAULT_HALF_STEPS), solver
     # The Hessian has the size of the rows, so let these be the shorter side.
     if problem.shape[0] > problem.shape[1]:
-        log_right, log_left, iterations, name = _run(problem.transposed(), solver, most)
-        return log_left, log_right, iterations, name
+        right, left, iterations, name = _run(problem.transposed(), solver, most)
+        return left, right, iterations, name
     kernel = make_kernel(problem)
-    size = problem.shape[0]
-    goal = 0.5 * problem.tolerance
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        affordable = _affordable_sweeps(size) if solver == "auto" else float(_WARM_UP_SWEEPS)
-        swept = sweep(
-            kernel,
-            problem.rows,
-            problem.columns,
-            problem.tolerance,
-            affordable=affordable,
-            most=most,
-        )
-        iterations, name = swept.count, "ras"
-        if swept.residual > goal:
-            left = None if most is None else most - swept.count
-            steps, name = _newton_and_sweeps(kernel, problem, goal, left)
-            iterations += steps
-        elif solver == "newton":
-            name = "newton"
-    _balance(kernel.log_left, kernel.log_right)
-    return kernel.log_left, kernel.log_right, iterations, name
+    goal = _goal(problem)
+    affordable = _affordable_sweeps(problem.shape[0]) if solver == "auto" else _WARM_UP_SWEEPS
+    swept = sweep(kernel, problem, goal, affordable=affordable, most=most)
+    iterations, name = swept.count, "ras" if solver == "auto" else "newton"
+    if swept.error > goal:
+        left_over = None if most is None else most - swept.count
+        steps, name = _newton_and_sweeps(kernel, problem, goal, left_over)
+        iterations += steps
+    return *balanced(kernel.left, kernel.right), iterations, name
 
 
 def _newton_and_sweeps(
     kernel: Kernel, problem: ScalingProblem, goal: float, most: int | None
 ) -> tuple[int, str]:
     """Run Newton; where it stalls, let sweeps bring it to where it does not, while that helps."""
-    rows, columns = problem.rows, problem.columns
-    last_gap = np.inf
+    last_error = np.inf
     count = 0
     while True:
-        steps, gap, name = _newton(
+        steps, error, name = _newton(
             kernel, problem, goal, _DEFAULT_NEWTON_STEPS if most is None else most - count
         )
         count += steps
-        if not goal < gap < 0.5 * last_gap or count == most:
+        if not goal < error < 0.5 * last_error or count == most:
             return count, name
-        last_gap = gap
+        last_error = error
         swept = sweep(
-            kernel, rows, columns, problem.tolerance,
+            kernel, problem, goal,
             affordable=np.inf,
             most=_SWEEPS_BETWEEN if most is None else min(_SWEEPS_BETWEEN, most - count),
         )  # fmt: skip
         count += swept.count
-        if not swept.residual > goal or count == most:
+        if not swept.error > goal or count == most:
             return count, name
 
 
@@ -291,34 +297,39 @@ def _newton(
 ) -> tuple[int, float, str]:
     """Run Newton by conjugate gradients, by a direct solve, or by the second after the first.
 
-    Returns the steps taken, the gap of the row sums that is left, and what ran.
+    Returns the steps taken, the error of the row sums that is left, and what ran.
     """
     size = problem.shape[0]
-    rows, columns = problem.rows, problem.columns
     is_direct = isinstance(kernel, DenseKernel) and size <= _LARGEST_DIRECT_SIZE
     steps = 0
     if not is_direct or size > _DIRECT_SIZE:
         # A direct solve costs about as much as this many products; beyond them it is cheaper.
         budget = max(20, size // 12) if is_direct else None
         run = newton_krylov(
-            kernel, rows, columns, goal,
+            kernel, problem, goal,
             max_steps=most, max_products=budget, blocks=_blocks(problem),
         )  # fmt: skip
         steps = run.steps
         if not (run.gave_up and is_direct):
-            return steps, run.gap, "newton-cg"
+            return steps, run.error, "newton-cg"
     assert isinstance(kernel, DenseKernel)
-    log_left, log_right, direct_steps, gap = newton_direct(
-        kernel.matrix[None], rows, columns, goal, most - steps
-    )
-    kernel.log_left += log_left[0]
-    kernel.log_right += log_right[0]
-    return steps + direct_steps, gap, "newton"
+    direct_steps, error = newton_direct(kernel, problem, goal, most - steps)
+    return steps + direct_steps, error, "newton"
+
+
+def _goal(problem: ScalingProblem) -> float:
+    """Return the error at which a solver stops.
+
+    Half the tolerance leaves room for rounding. Of few classes, where steps cost next to nothing,
+    the sum of all errors meets the tolerance, not only their mean.
+    """
+    size = min(problem.shape[-2:])
+    goal = problem.tolerance / size if size <= _DIRECT_SIZE else problem.tolerance
+    return max(0.5 * goal, _SMALLEST_GOAL)
 
 
 def _blocks(problem: ScalingProblem) -> NDArray[np.intp] | None:
-    low, _ = problem.smallest_and_largest
-    return None if low > 0.0 else row_blocks(problem.matrix)
+    return row_blocks(problem.matrix) if problem.has_zeros else None
 
 
 def _affordable_sweeps(size: int) -> float:
@@ -328,49 +339,21 @@ def _affordable_sweeps(size: int) -> float:
     return 45.0 if size <= _DIRECT_SIZE else 20.0
 
 
-def _look_at_zeros(problem: ScalingProblem) -> Support | None:
-    low, _ = problem.smallest_and_largest
-    if low > 0.0:
-        return None
-    return find_support(problem.matrix, problem.rows, problem.columns)
-
-
 def _without(problem: ScalingProblem, support: Support) -> ScalingProblem:
     """Return the problem without the cells that vanish in the limit."""
-    kept = problem.matrix.copy()
     cells = support.vanishing
-    if isinstance(kept, np.ndarray):
-        kept[cells[:, 0], cells[:, 1]] = 0.0
-    else:
-        kept = drop_cells(kept, cells)
-    return ScalingProblem(kept, 0.0, problem.rows, problem.columns, problem.tolerance)
+    if isinstance(problem.matrix, np.ndarray):
+        kept = problem.matrix.copy()
+        kept[tuple(cells.T)] = 0.0
+        return problem.with_matrix(kept)
+    return problem.with_matrix(drop_cells(problem.matrix, cells))
 
 
 def _infeasible(problem: ScalingProblem, support: Support, solver: Solver) -> Scaling:
-    log_left = np.zeros(problem.shape[0])
-    log_right = np.zeros(problem.shape[1])
+    left, right = (Factors.of(np.ones(size)) for size in problem.shape)
     return Scaling(
-        problem, log_left, log_right, 0, solver, (ScalingStatus.INFEASIBLE,),
-        problem.residuals(log_left, log_right),
+        problem, left, right, 0, solver, (ScalingStatus.INFEASIBLE,),
+        *problem.measure(left, right),
         blocking_rows=support.blocking_rows, blocking_columns=support.blocking_columns,
         has_empty_lines=support.has_empty_lines,
     )  # fmt: skip
-
-
-def _status(
-    residual: float, tolerance: float, log_left: FloatArray, log_right: FloatArray
-) -> ScalingStatus:
-    """Judge a result by what was measured."""
-    if residual <= tolerance:
-        return ScalingStatus.CONVERGED
-    is_finite = np.isfinite(log_left).all() and np.isfinite(log_right).all()
-    if not is_finite or not np.isfinite(residual):
-        return ScalingStatus.NOT_FINITE
-    return ScalingStatus.MAX_ITERATIONS
-
-
-def _balance(log_left: FloatArray, log_right: FloatArray) -> None:
-    """Share the free constant evenly between the two sides, so that both stay in range."""
-    shift = 0.5 * (log_left.mean(axis=-1, keepdims=True) - log_right.mean(axis=-1, keepdims=True))
-    log_left -= shift
-    log_right += shift

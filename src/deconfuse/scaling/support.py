@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from deconfuse.scaling.problem import FloatArray, Matrix
+from deconfuse.scaling.factors import FloatArray, Matrix
 
 __all__ = ["Support", "find_support", "row_blocks"]
 
@@ -25,6 +25,9 @@ IndexArray = NDArray[np.intp]
 # Shares of a target, or of what an entry can carry, below which a flow proves nothing.
 _UNMET_SHARE = 1e-8
 _CARRIED_SHARE = 1e-9
+# Targets that differ by less than this share of their sum differ by rounding alone.
+_ROUNDING_SHARE = 1e-13
+_CAPACITY = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,10 @@ def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Suppo
     else:
         carries, unmet = _flow(pattern, entry_rows, rows, columns)
     if unmet.size:
-        return _blocking_set(pattern, entry_rows, carries, unmet)
+        blocked = _blocking_set(pattern, entry_rows, carries, unmet)
+        asked, held = rows[blocked.blocking_rows].sum(), columns[blocked.blocking_columns].sum()
+        if asked - held > _ROUNDING_SHARE * asked:
+            return blocked
     return _feasible(_vanishing_cells(pattern, entry_rows, carries))
 
 
@@ -135,37 +141,56 @@ def _match(
 def _flow(
     pattern: sparse.csr_array, entry_rows: IndexArray, rows: FloatArray, columns: FloatArray
 ) -> tuple[NDArray[np.bool_], IndexArray]:
-    """Return which entries carry mass in a largest flow from rows to columns, and unmet rows."""
-    # Only general margins need a linear program, so only they pay for loading one.
-    from scipy.optimize import linprog
+    """Return which entries carry mass in a largest flow from rows to columns, and unmet rows.
 
+    Capacities of SciPy's flow are integers of 32 bits, targets may span any number of decades. So
+    targets are served in rounds: each in units (powers of two, so that nothing is rounded) of a
+    fraction of what is left, on the residual graph of the rounds before.
+    """
     n_rows, n_columns = pattern.shape
-    entries = np.arange(pattern.nnz)
-    # Each entry in units of the most it can carry, and each row and column in units of its target:
-    # the solver's tolerances then mean the same for a target of 1e-12 as for one of 1.
-    most = np.minimum(rows[entry_rows], columns[pattern.indices])
-    leave = sparse.csr_array(
-        (most / rows[entry_rows], (entry_rows, entries)), shape=(n_rows, pattern.nnz)
-    )
-    arrive = sparse.csr_array(
-        (most / columns[pattern.indices], (pattern.indices, entries)),
-        shape=(n_columns, pattern.nnz),
-    )
     size = n_rows + n_columns
-    both = sparse.hstack([sparse.vstack([leave, arrive]), sparse.eye_array(size)], format="csr")
-    # Whatever could still flow lowers the shares that are unmet, so the least of them is a
-    # largest flow.
-    answer = linprog(
-        np.concatenate([np.zeros(pattern.nnz), np.ones(size)]),
-        A_eq=both,
-        b_eq=np.ones(size),
-        bounds=(0, None),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    most = np.minimum(rows[entry_rows], columns[pattern.indices])
+    flow = np.zeros(pattern.nnz)
+    supply, room = rows.copy(), columns.copy()
+    while True:
+        unit = 2.0 ** np.ceil(np.log2(max(supply.sum(), room.sum()) / _CAPACITY))
+        flow, supply, room = _push(pattern, entry_rows, flow, supply, room, unit)
+        left = min(supply.sum(), room.sum())
+        # What is left of a flow that serves all targets is less than a unit for each of them.
+        if left > size * unit or unit < _CARRIED_SHARE * most.min() or left == 0.0:
+            break
+    return flow > _CARRIED_SHARE * most, np.flatnonzero(supply > _UNMET_SHARE * rows)
+
+
+def _push(
+    pattern: sparse.csr_array,
+    entry_rows: IndexArray,
+    flow: FloatArray,
+    supply: FloatArray,
+    room: FloatArray,
+    unit: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the flow, and what rows and columns have left, after a round in one unit."""
+    n_rows, n_columns = pattern.shape
+    source, sink = n_rows + n_columns, n_rows + n_columns + 1
+    senders, receivers = np.arange(n_rows), n_rows + np.arange(n_columns)
+    entry_columns = n_rows + pattern.indices
+    supplied, taken = np.floor(supply / unit), np.floor(room / unit)
+    # No arc carries more than all that is left, and only what flows can flow back.
+    every = supplied.sum()
+    back = np.floor(np.minimum(flow / unit, every))
+    returns = np.flatnonzero(back)
+    capacities = np.concatenate([supplied, np.full(flow.size, every), back[returns], taken])
+    tails = np.concatenate([np.full(n_rows, source), entry_rows, entry_columns[returns], receivers])
+    heads = np.concatenate([senders, entry_columns, entry_rows[returns], np.full(n_columns, sink)])
+    network = sparse.csr_array(
+        (capacities.astype(np.int32), (tails, heads)), shape=(sink + 1, sink + 1)
     )
-    shares = answer.x[: pattern.nnz]
-    unmet = np.flatnonzero(answer.x[pattern.nnz : pattern.nnz + n_rows] > _UNMET_SHARE)
-    return shares > _CARRIED_SHARE, unmet
+    pushed = csgraph.maximum_flow(network, source, sink).flow
+    moved = unit * np.asarray(pushed[entry_rows, entry_columns], dtype=np.float64).ravel()
+    sent = unit * np.asarray(pushed[[source], :n_rows].toarray(), dtype=np.float64).ravel()
+    arrived = unit * np.asarray(pushed[n_rows:source, [sink]].toarray(), dtype=np.float64).ravel()
+    return flow + moved, supply - sent, room - arrived
 
 
 def _residual_graph(

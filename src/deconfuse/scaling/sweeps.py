@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deconfuse.scaling.kernels import Kernel
-from deconfuse.scaling.problem import FloatArray
+from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["Sweeps", "sweep"]
 
@@ -18,17 +18,16 @@ _SETTLING_SWEEPS = 3
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Where the sweeps ended."""
+    """Where the sweeps ended: the error of the row sums, and how many there were."""
 
-    residual: float
+    error: float
     count: int
 
 
 def sweep(
     kernel: Kernel,
-    rows: FloatArray,
-    columns: FloatArray,
-    tolerance: float,
+    problem: ScalingProblem,
+    goal: float,
     *,
     affordable: float,
     most: int | None = None,
@@ -37,13 +36,13 @@ def sweep(
 
     There are no more than ``most`` of them in all.
 
-    The product that starts a sweep also gives the residual of the one before, so that a sweep costs
+    The product that starts a sweep also gives the error of the one before, so that a sweep costs
     two products where Algorithm 2 costs four. The factors are absorbed into the kernel at the end.
     """
-    right = np.ones(columns.shape)
-    row_sums = kernel.times(right)
+    rows, columns, weights = problem.rows, problem.columns, problem.row_weights
+    row_sums = kernel.times(np.ones(columns.shape))
     previous = math.inf
-    log_tolerance = math.log(tolerance)
+    log_goal = math.log(goal)
     count = 0
     while True:
         left = rows / row_sums
@@ -52,18 +51,17 @@ def sweep(
         count += 1
         gap = left * row_sums
         gap -= rows
-        residual = float(np.abs(gap, out=gap).sum())
-        # Column sums are exact up to rounding here, so half the tolerance leaves them room.
-        if residual <= 0.5 * tolerance or not residual < math.inf or count == most:
+        error = float(np.abs(gap, out=gap) @ weights)
+        if error <= goal or not error < math.inf or count == most:
             break
         if count >= _SETTLING_SWEEPS:
-            if residual >= previous:
+            if error >= previous:
                 break
-            log_residual = math.log(residual)
-            # Two residuals that differ in the last digit may have equal logarithms.
-            rate = min(log_residual - math.log(previous), -1e-16)
-            if (log_tolerance - log_residual) / rate > affordable:
+            log_error = math.log(error)
+            # Two errors that differ in the last digit may have equal logarithms.
+            rate = min(log_error - math.log(previous), -1e-16)
+            if (log_goal - log_error) / rate > affordable:
                 break
-        previous = residual
+        previous = error
     kernel.multiply(left, right)
-    return Sweeps(residual, count)
+    return Sweeps(error, count)

@@ -16,11 +16,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.stats import norm
 
-from deconfuse.scaling import scale
-from deconfuse.scaling.kernels import SparseKernel
-from deconfuse.scaling.newton_krylov import newton_krylov
-from deconfuse.scaling.problem import ScalingProblem
-from deconfuse.scaling.sweeps import sweep
+from deconfuse.scaling.problem import bistochastic
+from deconfuse.scaling.solve import solve
 from deconfuse.statistics.luce import ShrunkCounts
 from deconfuse.statistics.sensitivity import Sensitivity
 from deconfuse.statistics.uncertainty import score_interval
@@ -31,9 +28,6 @@ FloatArray = NDArray[np.float64]
 
 # Up to this number of classes the shrunk counts are scaled as a dense matrix.
 _DENSE_CLASSES = 1024
-_TOLERANCE = 1e-10
-_WARM_UP_SWEEPS = 20.0
-_NEWTON_STEPS = 200
 # Shrinkage makes the factors of rows and columns, and the diagonal, less variable than the delta
 # method says. This share of the variance gives intervals their coverage in
 # `python -m benchmarks estimate`.
@@ -156,14 +150,8 @@ def _own_effects(sensitivity: Sensitivity) -> FloatArray:
 
 def balance(shrunk: ShrunkCounts, counts: sparse.csr_array, uneven: sparse.csr_array) -> Balanced:
     """Bi-normalize shrunk counts exactly; a matrix of many classes stays sparse plus rank one."""
-    size = len(shrunk.rows)
-    if size <= _DENSE_CLASSES:
-        scaling = scale(1.0 + shrunk.excess.toarray(), tolerance=_TOLERANCE)
-        return Balanced(scaling.left, scaling.right, shrunk, counts, uneven)
     # Not by `scale`, which refuses the negative excess of pairs below the average.
-    margins = np.ones(size)
-    kernel = SparseKernel(ScalingProblem(shrunk.excess, 1.0, margins, margins, _TOLERANCE))
-    swept = sweep(kernel, margins, margins, _TOLERANCE, affordable=_WARM_UP_SWEEPS)
-    if swept.residual > 0.5 * _TOLERANCE:
-        newton_krylov(kernel, margins, margins, 0.5 * _TOLERANCE, max_steps=_NEWTON_STEPS)
-    return Balanced(np.exp(kernel.log_left), np.exp(kernel.log_right), shrunk, counts, uneven)
+    is_small = len(shrunk.rows) <= _DENSE_CLASSES
+    scaling = solve(bistochastic(shrunk.excess.toarray() if is_small else shrunk.excess, 1.0))
+    scaling.raise_if_failed()
+    return Balanced(scaling.left, scaling.right, shrunk, counts, uneven)

@@ -14,7 +14,7 @@ from deconfuse._checks import Label, show
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
-from deconfuse.normalized import Cell
+from deconfuse.normalization import Cell
 from deconfuse.statistics.balanced import Balanced, balance
 from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_level
 from deconfuse.statistics.luce import shrink
