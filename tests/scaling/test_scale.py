@@ -158,6 +158,30 @@ def test_general_margins_with_zeros() -> None:
     assert never.status is ScalingStatus.INFEASIBLE
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_general_margins_of_many_classes_are_decided_by_a_flow(is_sparse: bool) -> None:
+    """A linear program would take minutes for either."""
+    rng = np.random.default_rng(0)
+    size = 10_000 if is_sparse else 800
+    if is_sparse:
+        matrix = sparse.random_array((size, size), density=10 / size, rng=rng, format="csr")
+        matrix = sparse.csr_array(matrix + sparse.eye_array(size))
+    else:
+        matrix = rng.gamma(1.0, 1.0, (size, size))
+        matrix[3, 4] = 0.0
+    table = matrix * 1.0
+    values = table.data if is_sparse else table
+    values *= rng.gamma(0.5, 1.0, values.shape) + 1e-3
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    assert dc.scale(matrix, rows, columns).converged
+    # One row that asks for more than its columns hold.
+    rows[7] += 1.01 * columns.sum()
+    columns *= rows.sum() / columns.sum()
+    s = dc.scale(matrix, rows, columns, throw=False)
+    assert s.status is (ScalingStatus.INFEASIBLE if is_sparse else ScalingStatus.CONVERGED)
+    assert (7 in s.blocking_rows) is is_sparse
+
+
 def test_a_large_limit_only_matrix_is_decided_at_sparse_cost() -> None:
     size = 20_000
     upper = sparse.csr_array(sparse.diags_array([np.ones(size), np.ones(size - 1)], offsets=[0, 1]))

@@ -22,8 +22,7 @@ __all__ = ["Support", "find_support", "row_blocks"]
 
 IndexArray = NDArray[np.intp]
 
-# Shares of a target, or of what an entry can carry, below which a flow proves nothing.
-_UNMET_SHARE = 1e-8
+# Share of what an entry can carry below which a flow proves nothing.
 _CARRIED_SHARE = 1e-9
 # Targets that differ by less than this share of their sum differ by rounding alone.
 _ROUNDING_SHARE = 1e-13
@@ -157,9 +156,10 @@ def _flow(
         flow, supply, room = _push(pattern, entry_rows, flow, supply, room, unit)
         left = min(supply.sum(), room.sum())
         # What is left of a flow that serves all targets is less than a unit for each of them.
-        if left > size * unit or unit < _CARRIED_SHARE * most.min() or left == 0.0:
-            break
-    return flow > _CARRIED_SHARE * most, np.flatnonzero(supply > _UNMET_SHARE * rows)
+        if left > 2 * size * unit:
+            return flow > 0.0, np.flatnonzero(supply >= unit)
+        if left == 0.0 or unit < _CARRIED_SHARE * most.min():
+            return flow > _CARRIED_SHARE * most, np.empty(0, dtype=np.intp)
 
 
 def _push(
@@ -194,17 +194,24 @@ def _push(
 
 
 def _residual_graph(
-    pattern: sparse.csr_array, entry_rows: IndexArray, carries: NDArray[np.bool_]
+    pattern: sparse.csr_array,
+    entry_rows: IndexArray,
+    carries: NDArray[np.bool_],
+    starts: IndexArray | None = None,
 ) -> sparse.csr_array:
-    """Return the graph of moves: any entry may gain mass, one that carries some may lose it."""
+    """Return the graph of moves: any entry may gain mass, one that carries some may lose it.
+
+    Nodes are rows, then columns. One more node has arcs to the rows in ``starts``.
+    """
     n_rows, n_columns = pattern.shape
-    forward = (entry_rows, n_rows + pattern.indices)
-    backward = (n_rows + pattern.indices[carries], entry_rows[carries])
-    source = np.concatenate([forward[0], backward[0]])
-    target = np.concatenate([forward[1], backward[1]])
     size = n_rows + n_columns
-    ones = np.ones(source.size, dtype=np.int8)
-    return sparse.csr_array((ones, (source, target)), shape=(size, size))
+    entry_columns = n_rows + pattern.indices
+    if starts is None:
+        starts = np.empty(0, dtype=np.intp)
+    tails = np.concatenate([entry_rows, entry_columns[carries], np.full(starts.size, size)])
+    heads = np.concatenate([entry_columns, entry_rows[carries], starts])
+    ones = np.ones(tails.size, dtype=np.int8)
+    return sparse.csr_array((ones, (tails, heads)), shape=(size + 1, size + 1))
 
 
 def _vanishing_cells(
@@ -228,12 +235,11 @@ def _blocking_set(
     carries: NDArray[np.bool_],
     unmet: IndexArray,
 ) -> Support:
-    """Return the rows reachable from one that is unmet: their columns are full (Hall's theorem)."""
-    graph = _residual_graph(pattern, entry_rows, carries)
-    n_rows = pattern.shape[0]
-    reached = csgraph.breadth_first_order(
-        graph, int(unmet[0]), directed=True, return_predecessors=False
-    )
-    blocking_rows = np.sort(reached[reached < n_rows]).astype(np.intp)
-    blocking_columns = np.sort(reached[reached >= n_rows] - n_rows).astype(np.intp)
+    """Return the rows reachable from those unmet: their columns are full (Hall's theorem)."""
+    graph = _residual_graph(pattern, entry_rows, carries, unmet)
+    n_rows, size = pattern.shape[0], graph.shape[0]
+    reached = np.zeros(size, dtype=bool)
+    reached[csgraph.breadth_first_order(graph, size - 1, return_predecessors=False)] = True
+    blocking_rows = np.flatnonzero(reached[:n_rows])
+    blocking_columns = np.flatnonzero(reached[n_rows : size - 1])
     return Support(False, np.empty((0, 2), dtype=np.intp), blocking_rows, blocking_columns)
