@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deconfuse.errors import InputError
-from deconfuse.normalized import Normalized
+from deconfuse.normalization import Normalized
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import Cells, cells_of, row_units
 from deconfuse.statistics.conditional import Triples
