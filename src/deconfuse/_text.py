@@ -1,15 +1,22 @@
-"""Class names as text for people: nothing in them is obeyed by a terminal, a font or a file."""
+"""Names and numbers as text for people, in one style, and never obeyed by a terminal or a file."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
 __all__ = [
     "compact_count",
+    "count_text",
     "escape_latex",
     "escape_markdown",
+    "interval_text",
+    "listed",
+    "plural",
     "printable",
+    "proportion",
+    "quoted",
     "shorten",
     "significant",
 ]
@@ -109,6 +116,83 @@ def significant(value: float, digits: int = 2) -> str:
         return f"{short}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:,.0f}" if decimals <= 0 else f"{rounded:.{decimals}f}"
+
+
+def count_text(count: float) -> str:
+    """Return a number of samples, or what they weigh.
+
+    Examples
+    --------
+    >>> [count_text(count) for count in (1797, 12_345_678, 712.25, 0.015)]
+    ['1,797', '12,345,678', '712.25', '0.015']
+    """
+    if float(count).is_integer():
+        return f"{count:,.0f}"
+    return f"{count:,.6g}" if 1e-4 <= count < 1e6 else significant(count, 3)
+
+
+def proportion(value: float) -> str:
+    """Return a number from 0 to 1 with two decimals, or as many as tell it from 0 and from 1.
+
+    Examples
+    --------
+    >>> [proportion(value) for value in (0.7123, 0.9996, 1, 0.0004)]
+    ['0.71', '0.9996', '1.00', '0.0004']
+    """
+    decimals = 2
+    while value not in (0.0, 1.0) and round(value, decimals) in (0.0, 1.0) and decimals < 15:
+        decimals += 1
+    return f"{value:.{decimals}f}"
+
+
+def interval_text(value: float, low: float, high: float) -> str:
+    """Return a number with its interval, in two digits or as many as tell the ends apart.
+
+    Examples
+    --------
+    >>> interval_text(1.44, 1.32, 1.6), interval_text(1.501, 1.4989, 1.5031)
+    ('1.4 (1.3 to 1.6)', '1.501 (1.499 to 1.503)')
+    """
+    digits = next((n for n in (2, 3, 4) if significant(low, n) != significant(high, n)), 2)
+    told, start, end = (significant(number, digits) for number in (value, low, high))
+    return f"{told} ({start} to {end})"
+
+
+def plural(number: int, one: str, many: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "class", "classes"), plural(1200, "class", "classes")
+    ('1 class', '1,200 classes')
+    """
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def quoted(label: object, width: int = 60) -> str:
+    """Return a class name as it stands in sentences.
+
+    Examples
+    --------
+    >>> print(quoted("cat"))
+    “cat”
+    """
+    return f"“{shorten(printable(label), width)}”"
+
+
+def listed(items: Sequence[str], most: int, one: str, many: str) -> str:
+    """Return the first of some texts as an enumeration, and how many more there are.
+
+    Examples
+    --------
+    >>> letters = ["a", "b", "c"]
+    >>> listed(letters, 5, "class", "classes"), listed(letters, 2, "class", "classes")
+    ('a, b and c', 'a, b and 1 more class')
+    """
+    shown, more = list(items[:most]), len(items) - most
+    if more > 0:
+        shown.append(f"{more:,} more {one if more == 1 else many}")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
 def escape_markdown(text: str) -> str:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from deconfuse._checks import Label
-from deconfuse._text import escape_markdown, printable, shorten
+from deconfuse._text import count_text, escape_markdown, printable, shorten, significant
 from deconfuse.reporting.kinds import by_kind
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Document", "comparison_document", "diagnosis_document"]
 
 _ROWS = 10
+_FINDINGS = 5
 _NAME_WIDTH = 32
 
 
@@ -54,9 +55,10 @@ class Document:
         lines = [printable(sentence) for sentence in self.sentences]
         for kind, findings in by_kind(self.findings):
             lines += ["", kind.title]
-            for advice, group in _by_advice(findings):
+            for advice, group in _by_advice(findings[:_FINDINGS]):
                 lines += [f"  - {finding.sentence}" for finding in group]
                 lines += [f"    {advice}"] if advice else []
+            lines += [f"  {more}" for more in _more(findings)]
         for table in self.tables:
             lines += ["", table.title]
             lines += [f"  {line}" for line in table.to_text().splitlines()]
@@ -74,12 +76,13 @@ class Document:
             parts.append(Text(f"\n{kind.title}", style=f"bold {kind.colour}"))
             # Two columns, so that a long sentence continues below its first word.
             grid = RichTable.grid(padding=(0, 1, 0, 0))
-            for advice, group in _by_advice(findings):
+            for advice, group in _by_advice(findings[:_FINDINGS]):
                 for finding in group:
                     grid.add_row(Text("  •"), Text(finding.sentence))
                 if advice:
                     grid.add_row(Text("  →", style="dim"), Text(advice, style="dim"))
             parts.append(grid)
+            parts += [Text(f"  {more}", style="dim") for more in _more(findings)]
         for table in self.tables:
             parts += [Text(f"\n{table.title}"), table.to_rich()]
         return Group(*parts)
@@ -90,10 +93,11 @@ class Document:
         parts = [f"<p><b>{first}</b>{''.join(f'<br>{line}' for line in rest)}</p>"]
         for kind, findings in by_kind(self.findings):
             parts.append(f"<p><b>{escape(kind.title)}</b></p>")
-            for advice, group in _by_advice(findings):
+            for advice, group in _by_advice(findings[:_FINDINGS]):
                 items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in group)
                 told = f'<p style="opacity:.7">{escape(advice)}</p>' if advice else ""
                 parts.append(f"<ul>{items}</ul>{told}")
+            parts += [f"<p>{more}</p>" for more in _more(findings)]
         parts += [
             f"<details><summary>{escape(table.title)}</summary>{table.to_html()}</details>"
             for table in self.tables
@@ -119,6 +123,12 @@ def _by_advice(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]
         yield advice, list(group)
 
 
+def _more(findings: Sequence[Finding]) -> list[str]:
+    """Return how many findings of a kind are left out after the first ones."""
+    more = len(findings) - _FINDINGS
+    return [f"and {more:,} more"] if more > 0 else []
+
+
 def diagnosis_document(diagnosis: Diagnosis) -> Document:
     """Return the findings of a diagnosis, its surest pairs, biases and largest errors."""
     tables = (_pairs(diagnosis), _biases(diagnosis), _errors(diagnosis))
@@ -134,10 +144,10 @@ def _pairs(diagnosis: Diagnosis) -> Table:
             (
                 _name(pair.first),
                 _name(pair.second),
-                f"{pair.similarity:.3f}",
-                f"{pair.low:.3f} to {pair.high:.3f}",
+                significant(pair.similarity),
+                f"{significant(pair.low)} to {significant(pair.high)}",
                 f"rank {pair.raw_rank}",
-                f"{pair.count:,.6g} + {pair.reverse_count:,.6g}",
+                f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
             )
             for pair in diagnosis.look_alikes[:_ROWS]
         ],
@@ -150,40 +160,40 @@ def _biases(diagnosis: Diagnosis) -> Table:
     biased = [bias for bias in diagnosis.biases if bias.verdict in ("over", "under")]
     biased.sort(key=lambda bias: -max(bias.ratio, 1 / bias.ratio if bias.ratio else math.inf))
     return Table(
-        head=("class", "of labels", "of predictions", "ratio", "interval", ""),
+        head=("class", "labels", "predictions", "ratio", "interval", ""),
         rows=[
             (
                 _name(bias.label),
-                f"{bias.label_share:.1%}",
-                f"{bias.prediction_share:.1%}",
-                f"{bias.ratio:.2f}",
-                f"{bias.low:.2f} to {bias.high:.2f}",
+                count_text(bias.labels),
+                count_text(bias.predictions),
+                significant(bias.ratio),
+                f"{significant(bias.low)} to {significant(bias.high)}",
                 bias.verdict,
             )
             for bias in biased[:_ROWS]
         ],
         align="lrrrrl",
-        title="Predictions against labels, were all classes equally frequent",
+        title="Predictions per label if all classes were equally frequent",
     )
 
 
 def _errors(diagnosis: Diagnosis) -> Table:
     return Table(
-        head=("true", "predicted", "count", "against even", "similarity", "labels", "predictions"),
+        head=("true", "predicted", "count", "times typical", "similarity", "label", "prediction"),
         rows=[
             (
                 _name(cell.true),
                 _name(cell.pred),
-                f"{cell.count:,.6g}",
+                count_text(cell.count),
                 *(
-                    f"{math.exp(part):.3g}"
+                    significant(math.exp(part))
                     for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
                 ),
             )
             for cell in diagnosis.attribution.top(_ROWS)
         ],
         align="llrrrrr",
-        title="Largest errors: how many times an even matrix, as a product of three factors",
+        title="Largest errors: how many times a typical error, as a product of three factors",
     )
 
 

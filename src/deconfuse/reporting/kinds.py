@@ -21,8 +21,8 @@ class Kind:
 #: In the order in which they are shown.
 KINDS = (
     Kind("change", "What changed", "green"),
-    Kind("look_alike", "These classes look alike", "red"),
-    Kind("not_alike", "Often confused, but less alike", "cyan"),
+    Kind("look_alike", "Similar classes", "red"),
+    Kind("not_alike", "Often confused, but less similar", "cyan"),
     Kind("over_predicted", "Over-predicted", "yellow"),
     Kind("under_predicted", "Under-predicted", "yellow"),
     Kind("careful", "Take care", "magenta"),
@@ -45,7 +45,7 @@ def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
     >>> from deconfuse.statistics.findings import Finding
     >>> found = [Finding(kind, 0.5, "", "", ()) for kind in ("careful", "look_alike", "careful")]
     >>> [(kind.title, len(group)) for kind, group in by_kind(found)]
-    [('These classes look alike', 1), ('Take care', 2)]
+    [('Similar classes', 1), ('Take care', 2)]
     """
     known = {kind.name: kind for kind in KINDS}
     for name in dict.fromkeys([*known, *(finding.kind for finding in findings)]):

@@ -165,7 +165,7 @@ def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload | None:
         return None
     at = found.source.index_of(parts.normalized.labels)
     return AttributionPayload(
-        base=float(np.exp(parts.uniform)),
+        base=float(np.exp(parts.base)),
         label=encode(_of_shown(np.exp(parts.label), at, found, shown), "f8"),
         prediction=encode(_of_shown(np.exp(parts.prediction), at, found, shown), "f8"),
     )

@@ -18,7 +18,6 @@ from deconfuse.normalization import Normalized, normalize
 from deconfuse.reporting.changes import change_findings, quoted
 from deconfuse.reporting.classes import Shown, choose_classes
 from deconfuse.reporting.document import Document
-from deconfuse.reporting.headline import headline_of
 from deconfuse.reporting.samples import Samples
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
@@ -172,7 +171,7 @@ class Study:
     @cached_property
     def headline(self) -> str:
         """What matters most, in a few sentences: the same in every view."""
-        told = headline_of(self.diagnosis())
+        told = self.diagnosis().headline
         if len(self.matrices) == 1:
             return told
         if self.comparison is not None:

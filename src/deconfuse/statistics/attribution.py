@@ -1,4 +1,4 @@
-"""Every count as similarity part x label part x prediction part, against a uniform matrix."""
+"""Every count as a typical error x similarity factor x label factor x prediction factor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Cause = Literal["similarity", "label", "prediction"]
 
 @dataclass(frozen=True, slots=True)
 class CellAttribution:
-    """Why one cell holds more or less than a uniform matrix would, in natural logs.
+    """Why one cell holds more or less than a typical error does, in natural logs.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class CellAttribution:
     count : float
         Samples in the cell.
     observed : float
-        Log of (count + epsilon) over the mean cell; ``similarity + label + prediction``.
+        Log of (count + epsilon) over the typical error; ``similarity + label + prediction``.
     similarity, label, prediction : float
-        The three parts. Above zero: makes the cell larger.
+        Logs of the three factors. Above zero: makes the cell larger.
     """
 
     true: Label
@@ -47,7 +47,7 @@ class CellAttribution:
 
     @property
     def cause(self) -> Cause:
-        """The part that makes the cell large more than the others do."""
+        """The factor that makes the cell large more than the others do."""
         parts: dict[Cause, float] = {
             "similarity": self.similarity,
             "label": self.label,
@@ -58,56 +58,56 @@ class CellAttribution:
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    r"""The parts of all cells, in logs.
+    r"""The factors of all cells, in natural logs.
 
     Attributes
     ----------
     normalized : Normalized
         The bi-normalization behind it.
     label : ndarray of shape (n_classes,)
-        Part of the true class: large for a frequent one.
+        Of the true class: above zero for one that has more samples, and more errors, than the
+        others. It is no share of labels.
     prediction : ndarray of shape (n_classes,)
-        Part of the predicted class: large for an over-predicted one.
-    uniform : float
-        Log of the mean cell, (total + epsilon in all cells) / n_classes^2.
+        Of the predicted class: above zero for one that is predicted too readily.
+    base : float
+        Log of the typical error: the count, plus epsilon, that two classes with average factors and
+        typical similarity would have.
 
     Notes
     -----
-    With :math:`M + \varepsilon = (D^l)^{-1} B (D^r)^{-1}`, :math:`N` the sum of its cells and
-    :math:`C` classes,
+    With :math:`M + \varepsilon = (D^l)^{-1} B (D^r)^{-1}`,
 
-    .. math:: \log \frac{M_{ij} + \varepsilon}{N / C^2}
-       = \underbrace{\log (C B_{ij})}_{\text{similarity}} + \underbrace{a - \log
-       D^l_i}_{\text{label}} + \underbrace{b - \log D^r_j}_{\text{prediction}}, \qquad a + b = \log
-       (C / N).
+    .. math:: \log (M_{ij} + \varepsilon) = \underbrace{a + b + \log t}_{\text{base}} +
+       \underbrace{\log (B_{ij} / t)}_{\text{similarity}} + \underbrace{- \log D^l_i -
+       a}_{\text{label}} + \underbrace{- \log D^r_j - b}_{\text{prediction}},
 
-    The sum is exact. Similarity is zero where the bi-normalized cell is :math:`1 / C`, as if the
-    classifier guessed. The data fix all differences between classes of the label parts, all of the
-    prediction parts, and the sum :math:`a + b`; how it is divided is a convention. Here both parts
-    have the same mean, so that transposing the matrix swaps them.
+    where :math:`a` and :math:`b` make the label parts and the prediction parts zero on average, and
+    :math:`t = \eta / (1 + (C - 1) \eta)` is the error cell of a bi-normalized matrix of :math:`C`
+    classes whose pairs all have the similarity :math:`\eta` of a typical pair. The sum is exact. So
+    the similarity factor of a pair is above one where the pair is more similar than a typical one.
     """
 
     normalized: Normalized
     label: FloatArray
     prediction: FloatArray
-    uniform: float
+    base: float
 
     @cached_property
     def similarity(self) -> FloatArray:
-        """Similarity part of every cell, for matrices small enough to be dense."""
+        """Similarity factor of every cell, for matrices small enough to be dense."""
         return np.asarray(self.observed - self.label[:, None] - self.prediction)
 
     @cached_property
     def observed(self) -> FloatArray:
-        """Log of every cell plus epsilon over the mean cell, for matrices small enough."""
+        """Log of every cell plus epsilon over the typical error, for matrices small enough."""
         source = self.normalized.source
         refuse_if_too_large((source.n_classes, source.n_classes), "The attribution")
         counts = source.counts if isinstance(source.counts, np.ndarray) else source.counts.toarray()
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(counts + self.normalized.epsilon) - self.uniform)
+            return np.asarray(np.log(counts + self.normalized.epsilon) - self.base)
 
     def cell(self, true: Any, pred: Any) -> CellAttribution:
-        """Return the parts of one cell by the names of its classes."""
+        """Return the factors of one cell by the names of its classes."""
         i, j = (int(index) for index in self.normalized.source.index_of([true, pred]))
         return self._cell(i, j, float(self.normalized.source.counts[i, j]))
 
@@ -124,7 +124,7 @@ class Attribution:
     def _cell(self, i: int, j: int, count: float) -> CellAttribution:
         labels = self.normalized.labels
         with np.errstate(divide="ignore"):
-            observed = float(np.log(count + self.normalized.epsilon)) - self.uniform
+            observed = float(np.log(count + self.normalized.epsilon)) - self.base
         label, prediction = float(self.label[i]), float(self.prediction[j])
         return CellAttribution(
             true=labels[i],
@@ -137,21 +137,19 @@ class Attribution:
         )
 
 
-def attribute(normalized: Normalized) -> Attribution:
-    """Return the attribution behind a bi-normalization."""
+def attribute(normalized: Normalized, typical_similarity: float) -> Attribution:
+    """Return the attribution behind a bi-normalization, against pairs of this similarity."""
     scaling = normalized.scaling
     if normalized.method != "bi" or scaling is None:
         raise InputError(
             f'Attribution needs a "bi" normalization, got {normalized.method!r}.',
             hint='cm.normalize("bi")',
         )
-    n_classes = normalized.n_classes
-    total = float(normalized.source.total) + normalized.epsilon * n_classes**2
+    error = typical_similarity / (1 + (normalized.n_classes - 1) * typical_similarity)
     label, prediction = -scaling.log_left, -scaling.log_right
-    rest = np.log(n_classes / total) + label.mean() + prediction.mean()
     return Attribution(
         normalized,
-        label - label.mean() + rest / 2,
-        prediction - prediction.mean() + rest / 2,
-        float(np.log(total / n_classes**2)),
+        label - label.mean(),
+        prediction - prediction.mean(),
+        float(np.log(error) + label.mean() + prediction.mean()),
     )

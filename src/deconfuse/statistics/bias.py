@@ -11,13 +11,17 @@ from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.statistics.cells import part_of, two_sided
 from deconfuse.statistics.multiplicity import holm
 from deconfuse.statistics.share_sums import ShareSums
 
 __all__ = ["ClassBias", "Verdict", "class_biases"]
 
 FloatArray = NDArray[np.float64]
-Verdict = Literal["over", "under", "even", "never seen"]
+Verdict = Literal["over", "under", "even", "never seen", "never predicted"]
+
+# With enough samples a bias of one per cent is certain, and still nothing to act on.
+_SLIGHT = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,14 @@ class ClassBias:
     label_share, prediction_share : float
         The same as shares of all samples.
     ratio, low, high : float
-        How many times as often as it occurs it would be predicted, were all classes equally
-        frequent; with its confidence interval. NaN for a class without samples.
+        How many times as often as it occurs the class would be predicted if all classes were
+        equally frequent, with its confidence interval. NaN where nothing is known of it.
     p_value : float
         Of a ratio of one, corrected for the number of classes (Holm).
-    verdict : {"over", "under", "even", "never seen"}
-        ``"even"`` also where too few samples say otherwise.
+    verdict : {"over", "under", "even", "never seen", "never predicted"}
+        ``"over"`` or ``"under"`` where a ratio of one is ruled out and the ratio is at least 1.1,
+        or at most 1 / 1.1; ``"even"`` otherwise, also where too few samples tell. A class that is
+        never a label or never predicted has no bias.
     """
 
     label: Label
@@ -50,6 +56,11 @@ class ClassBias:
     high: float
     p_value: float
     verdict: Verdict
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval spans so much that its nearer end says more than the ratio does."""
+        return self.high > 3 * self.low
 
 
 def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
@@ -67,43 +78,54 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     have if the ratio were as supposed (see `deconfuse.statistics.share_sums`). So a row of few
     samples, all of them alike, is not taken for certain. Where rows of few samples have none in a
     column, the class might be what they are mostly taken for, and "under" needs more of them.
+
+    Classes that are never a label or never predicted are left out, with their samples: what the
+    others lose to "refused" is no bias between them.
     """
     labels, predictions = (
         np.asarray(sums, dtype=np.float64) for sums in (cm.label_counts, cm.prediction_counts)
     )
     total = max(float(labels.sum()), np.finfo(float).tiny)
+    inside = two_sided(cm)
+    numbers = np.full((4, len(labels)), np.nan)
+    numbers[:, inside] = _ratios(part_of(cm, inside), level)
+    one_sided = (labels == 0) | (predictions == 0)
+    numbers[:, one_sided] = np.nan
+    ratio, low, high, p_values = numbers
+    verdicts: list[Verdict] = ["even"] * len(labels)
+    for index in np.flatnonzero(p_values < 1 - level):
+        if not 1 / _SLIGHT < ratio[index] < _SLIGHT:
+            verdicts[index] = "over" if ratio[index] > 1 else "under"
+    for index in np.flatnonzero(one_sided):
+        verdicts[index] = "never seen" if labels[index] == 0 else "never predicted"
+    return tuple(
+        ClassBias(
+            label=label,
+            labels=float(labels[index]),
+            predictions=float(predictions[index]),
+            label_share=float(labels[index] / total),
+            prediction_share=float(predictions[index] / total),
+            ratio=float(ratio[index]),
+            low=float(low[index]),
+            high=float(high[index]),
+            p_value=float(p_values[index]),
+            verdict=verdicts[index],
+        )
+        for index, label in enumerate(cm.labels)
+    )
+
+
+def _ratios(cm: ConfusionMatrix, level: float) -> FloatArray:
+    """Return ratio, low end, high end and p-value of each class; NaN for classes without labels."""
+    labels = np.asarray(cm.label_counts, dtype=np.float64)
     seen = labels > 0
-    ratio, low, high, raw = (np.full(len(labels), np.nan) for _ in range(4))
+    result = np.full((4, len(labels)), np.nan)
     if seen.any():
         sums = _share_sums(cm, labels)
-        ratio[seen] = sums.sums[seen]
-        low[seen], high[seen] = (end[seen] for end in sums.interval(level))
+        result[:3] = sums.sums, *sums.interval(level)
         # Where all samples are of one class, nothing says what the others would be taken for.
-        raw[seen] = sums.p_values(1.0)[seen] if seen.sum() > 1 else 1.0
-    p_values = np.full(len(labels), np.nan)
-    p_values[seen] = holm(raw[seen])
-    result = []
-    for index, label in enumerate(cm.labels):
-        verdict: Verdict = "even"
-        if not seen[index]:
-            verdict = "never seen"
-        elif p_values[index] < 1 - level:
-            verdict = "over" if ratio[index] > 1 else "under"
-        result.append(
-            ClassBias(
-                label=label,
-                labels=float(labels[index]),
-                predictions=float(predictions[index]),
-                label_share=float(labels[index] / total),
-                prediction_share=float(predictions[index] / total),
-                ratio=float(ratio[index]),
-                low=float(low[index]),
-                high=float(high[index]),
-                p_value=float(p_values[index]),
-                verdict=verdict,
-            )
-        )
-    return tuple(result)
+        result[3, seen] = holm(sums.p_values(1.0)[seen]) if seen.sum() > 1 else 1.0
+    return result
 
 
 def _share_sums(cm: ConfusionMatrix, labels: FloatArray) -> ShareSums:

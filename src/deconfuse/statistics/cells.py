@@ -22,9 +22,11 @@ __all__ = [
     "check_at_least_one",
     "check_epsilon",
     "check_level",
+    "part_of",
     "round_fairly",
     "row_units",
     "sample_unit",
+    "two_sided",
     "whole_samples",
 ]
 
@@ -79,6 +81,32 @@ def sample_unit(cm: ConfusionMatrix) -> float:
         return 1.0
     total = float(cm.counts.sum())
     return float(cm.variances.sum()) / total if total > 0 else 1.0
+
+
+def two_sided(cm: ConfusionMatrix) -> NDArray[np.intp]:
+    """Return the positions of the classes that are labels and predictions of each other.
+
+    A class on one side only ("refused", "background", a class that the model never learned) has no
+    hits, so its similarity and its bi-normalized diagonal would be made of epsilon alone, and bias
+    would be read into what the other classes lose to it. Where no class is on both sides, these are
+    all classes.
+    """
+    cells = sparse.coo_array(cm.counts)
+    rows, columns = (at[cells.data > 0] for at in (cells.row, cells.col))
+    inside, before = np.ones(cm.n_classes, dtype=bool), 0
+    while inside.sum() != before:
+        before = inside.sum()
+        both = inside[rows] & inside[columns]
+        for at in (rows[both], columns[both]):
+            inside &= np.bincount(at, minlength=cm.n_classes) > 0
+    return np.flatnonzero(inside) if inside.any() else np.arange(cm.n_classes)
+
+
+def part_of(cm: ConfusionMatrix, positions: NDArray[np.intp]) -> ConfusionMatrix:
+    """Return the counts between some classes."""
+    if len(positions) == cm.n_classes:
+        return cm
+    return cm.subset([cm.labels[position] for position in positions])
 
 
 def row_units(cells: Cells) -> FloatArray:

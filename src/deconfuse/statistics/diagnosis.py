@@ -1,4 +1,4 @@
-"""`diagnose`: a confusion matrix to what is alike, what is biased, what to doubt, what to do."""
+"""`diagnose`: a confusion matrix to what is similar, what is biased, what to doubt, what to do."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ from deconfuse.statistics.cells import (
     check_at_least_one,
     check_epsilon,
     check_level,
-    sample_unit,
+    part_of,
+    two_sided,
 )
 from deconfuse.statistics.findings import Finding, find
+from deconfuse.statistics.headline import headline_of
 from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
 from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
-from deconfuse.statistics.similarity import LookAlike, PairRanking, PairTable, pair_table
+from deconfuse.statistics.similarity import (
+    LookAlike,
+    PairRanking,
+    TypicalSimilarity,
+    pair_table,
+    typical_similarity,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -51,18 +59,26 @@ class Diagnosis:
     epsilon, level : float
         Added to every cell; level of the intervals.
     look_alikes : tuple of LookAlike
-        Pairs of classes that are confused because they are alike, surely most similar first: in
+        Pairs of classes that are confused because they are similar, surely most similar first: in
         the order of the low ends of their intervals. Their rank by raw counts is beside.
     uncertain_pairs : tuple of LookAlike
         Confused pairs with too few samples to be ranked, by the low end of their intervals.
+    typical_similarity : TypicalSimilarity
+        What the similarity of a pair is held against: that of the median pair.
     biases : tuple of ClassBias
-        One a class, in matrix order: share of labels and of predictions, over- or under-predicted.
+        One per class, in matrix order: labels, predictions, over- or under-predicted.
     attribution : Attribution
-        Each cell as similarity part, label part and prediction part, which add up in logs.
+        Each cell as similarity, label and prediction factor, which add up in logs.
     reliability : Reliability
-        One a class, in matrix order: samples, effective sample size, what epsilon invented.
+        One per class: samples, effective sample size, what epsilon invented.
     findings : tuple of Finding
         All of it as sentences, with advice, in the order above.
+
+    Notes
+    -----
+    A class that is never a label or never predicted has no hits and so no similarity. Such classes
+    are named in one finding; pairs, biases and all other findings are those of the other classes,
+    as if there were no such samples.
     """
 
     source: ConfusionMatrix
@@ -70,6 +86,7 @@ class Diagnosis:
     level: float
     look_alikes: tuple[LookAlike, ...]
     uncertain_pairs: tuple[LookAlike, ...]
+    typical_similarity: TypicalSimilarity
     biases: tuple[ClassBias, ...]
     attribution: Attribution
     reliability: Reliability
@@ -101,24 +118,16 @@ class Diagnosis:
         """Matrix positions in an order that puts similar classes side by side."""
         return self.tree.order
 
-    @property
+    @cached_property
     def headline(self) -> str:
-        """The whole in one sentence."""
-        kinds = [finding.kind for finding in self.findings]
-        alike, over = kinds.count("look_alike"), kinds.count("over_predicted")
-        under = kinds.count("under_predicted")
-        return (
-            f"{_count(self.source.n_classes, 'class', 'classes')},"
-            f" {_total(self.source)}:"
-            f" {_count(alike, 'pair that looks', 'pairs that look')} alike,"
-            f" {_count(over, 'class', 'classes')} over- and {under:,} under-predicted."
-        )
+        """Size and accuracy, then what matters most: the same text in every view."""
+        return headline_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dicts, numbers and strings, for JSON.
 
         Undefined and infinite numbers are None, dates are ISO strings, names and all other keys
-        are those of the attributes. The parts of the largest errors are there; those of all cells
+        are those of the attributes. The factors of the largest errors are there; those of all cells
         follow from the counts, as `Attribution` says. The tree is None for more than 1,000 classes
         and where there is none; counts and what to doubt of single cells for more than 100.
         """
@@ -134,14 +143,17 @@ class Diagnosis:
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
+            "accuracy": self.source.accuracy,
+            "balanced_accuracy": self.source.balanced_accuracy,
             "findings": [_record(finding) for finding in self.findings],
             "look_alikes": [_record(pair) for pair in self.look_alikes],
             "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
+            "typical_similarity": self.typical_similarity._asdict(),
             "biases": [_record(bias) for bias in self.biases],
             "attribution": {
                 "label": plain_value(self.attribution.label),
                 "prediction": plain_value(self.attribution.prediction),
-                "uniform": self.attribution.uniform,
+                "base": self.attribution.base,
                 "cells": [_record(cell) for cell in self.attribution.top(_TOP_CELLS)],
             },
             "reliability": {
@@ -255,35 +267,28 @@ def diagnose(
             hint="count some predictions first.",
         )
     normalized = matrix.normalize("bi", epsilon=added)
-    table = pair_table(matrix, added)
-    pairs = PairRanking(table, matrix.labels, level)
+    part = part_of(matrix, two_sided(matrix))
+    known = normalized if part is matrix else part.normalize("bi", epsilon=added)
+    table = pair_table(part, added)
+    pairs = PairRanking(table, part.labels, level)
+    typical = typical_similarity(table, known)
     biases = class_biases(matrix, level)
-    attribution = attribute(normalized)
-    reliability = assess(normalized)
-    typical = _typical(matrix, table, added)
+    attribution, reliability = attribute(known, typical.value), assess(known)
+    findings = find(pairs, typical, biases, attribution, reliability)
+    if part is not matrix:
+        attribution, reliability = attribute(normalized, typical.value), assess(normalized)
     return Diagnosis(
         source=matrix,
         epsilon=added,
         level=float(level),
-        look_alikes=pairs.most_alike(n_pairs),
-        uncertain_pairs=pairs.uncertain(n_pairs),
+        look_alikes=pairs.at(pairs.certain[:n_pairs]),
+        uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
+        typical_similarity=typical,
         biases=biases,
         attribution=attribution,
         reliability=reliability,
-        findings=find(pairs, typical, biases, attribution, reliability, level=level),
+        findings=findings,
     )
-
-
-def _typical(cm: ConfusionMatrix, table: PairTable, epsilon: float) -> float:
-    """Return the similarity of the middle pair of all, also of those that were never confused."""
-    n_pairs = cm.n_classes * (cm.n_classes - 1) // 2
-    never = n_pairs - len(table.rows)
-    if never > n_pairs / 2 or n_pairs == 0:
-        # What epsilon alone makes of a pair of classes of the usual size.
-        hits = np.median(np.asarray(cm.counts.diagonal(), dtype=np.float64))
-        return float(epsilon / max(hits + epsilon, epsilon + sample_unit(cm)))
-    position = max(int(n_pairs / 2) - never, 0)
-    return float(np.exp(np.sort(table.log_similarity)[position]))
 
 
 def _dense(cm: ConfusionMatrix) -> NDArray[Any]:
@@ -293,15 +298,6 @@ def _dense(cm: ConfusionMatrix) -> NDArray[Any]:
 def _is_full(cm: ConfusionMatrix) -> bool:
     """Return whether every cell has a sample."""
     return int(np.count_nonzero(sparse.coo_array(cm.counts).data)) == cm.n_classes**2
-
-
-def _total(cm: ConfusionMatrix) -> str:
-    total = f"{cm.total:,.0f}" if float(cm.total).is_integer() else f"{cm.total:,.4g}"
-    return f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _record(item: Any) -> dict[str, Any]:

@@ -1,41 +1,39 @@
-"""What a diagnosis found, in plain sentences: what is the matter, and what to do about it."""
+"""What a diagnosis found, in sentences that can be checked against the counts, with advice."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from deconfuse._checks import Label
-from deconfuse._text import printable, shorten, significant
-from deconfuse.normalization import Normalized
+from deconfuse._text import count_text, interval_text, listed, quoted, significant
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
-from deconfuse.statistics.reliability import Reliability
-from deconfuse.statistics.similarity import LookAlike, PairRanking
-from deconfuse.statistics.standing_out import surely_uneven
+from deconfuse.statistics.reliability import ClassReliability, Reliability
+from deconfuse.statistics.similarity import LookAlike, PairRanking, TypicalSimilarity
+from deconfuse.statistics.standing_out import standing_out
 
-__all__ = ["Finding", "FindingKind", "find"]
+__all__ = ["Finding", "FindingKind", "find", "sure_times"]
 
 FindingKind = Literal[
     "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change"
 ]
 
-_MOST = 5
-# Pairs whose confusions are held against chance, the surest first.
-_LOOKED_AT = 50
-# A class predicted this many times too often, or too rarely, is worth a sentence.
-_SLIGHT_BIAS = 1.1
-_MANY_TIMES = 100
+# Names in one sentence, and ranks by counts that are looked at.
+_FIRST = 5
 # A class with this many times an even share of the labels is a frequent one.
 _FREQUENT = 1.5
-_NAME_WIDTH = 60
-# A pair stands out when it is surely this many times as similar as the middle pair.
+# A pair stands out when it is surely this many times as similar as a typical one.
 _STANDS_OUT = 2.0
-# Fewer confusions than this are not worth a sentence, nor more uncertain pairs.
-_WORTH_A_WORD = 3
-# A class is named when epsilon invents or moves more than this share of it.
+# Pairs this similar, at the least, are hardly told apart.
+_HARDLY_TOLD_APART = 0.5
+# Fewer confusions than this are not worth a word, and fewer than this not many.
+_WORTH_A_WORD, _MANY = 3, 10
+# A class is named when epsilon makes or moves more than this share of it.
 _EPSILON_SHARE = 0.1
 
 
@@ -70,141 +68,172 @@ class Finding:
 
 def find(
     pairs: PairRanking,
-    typical_similarity: float,
+    typical: TypicalSimilarity,
     biases: Sequence[ClassBias],
     attribution: Attribution,
     reliability: Reliability,
-    *,
-    level: float,
 ) -> tuple[Finding, ...]:
-    """Return all findings: what is alike, what is biased, what only looks alike, what to doubt."""
-    standing_out = _standing_out(pairs, typical_similarity, attribution.normalized, level)
+    """Return all findings: what is similar, what is biased, what only seems similar, what to doubt.
+
+    Pairs, attribution and reliability are those of the classes that are labels and predictions
+    both; there is a bias for every class.
+    """
+    similar = _standing_out(pairs, typical, attribution)
+    by_label = {bias.label: bias for bias in biases}
     return (
-        *_look_alikes(standing_out, typical_similarity),
+        *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
         *_biases(biases),
-        *_not_alikes(
-            pairs.most_confused(_MOST),
-            standing_out,
-            typical_similarity,
-            attribution=attribution,
-            biases={bias.label: bias for bias in biases},
-        ),
-        *_unsure_pairs(pairs.most_alike(1), pairs.uncertain(_MOST), typical_similarity),
-        *_doubts(reliability, biases),
+        *_not_alikes(pairs, [pair for pair, _ in similar], typical, attribution, by_label),
+        *_one_sided(biases),
+        *_same_spelling([bias.label for bias in biases]),
+        *_unsure_pairs(pairs, typical),
+        *_doubts(reliability),
     )
 
 
 def _standing_out(
-    pairs: PairRanking, typical: float, normalized: Normalized, level: float
-) -> list[LookAlike]:
-    """Return the pairs worth a sentence: surely alike, and not the luckiest of many by chance.
+    pairs: PairRanking, typical: TypicalSimilarity, attribution: Attribution
+) -> list[tuple[LookAlike, bool]]:
+    """Return the pairs that stand out, and whether also from the errors of their own classes.
 
     An interval is about one pair. Of many pairs some are confused twice or thrice by chance, and
-    the intervals of these lie far above the middle one. So the confusions must also be more than
-    would be seen, in any of all pairs, were all equally alike.
+    their intervals lie far above the typical one. So the confusions must also be more than would
+    be seen in any of all pairs if all were equally similar.
     """
-    candidates = pairs.most_alike(_LOOKED_AT)
-    uneven = surely_uneven(normalized, pairs.places(_LOOKED_AT), level)
-    return [
-        pair
-        for pair, sure in zip(candidates, uneven, strict=True)
-        if sure and pair.low > _STANDS_OUT * typical
-    ][:_MOST]
+    certain, table = pairs.certain, pairs.table
+    places = np.column_stack([table.rows[certain], table.columns[certain]])
+    uneven, beyond_own = standing_out(attribution.normalized.source, places, pairs.level)
+    chosen = uneven & (pairs.low[certain] > _STANDS_OUT * typical.value)
+    # Those that are explained by classes that are hard to recognize at all go last.
+    order = np.argsort(~beyond_own[chosen], kind="stable")
+    found = certain[chosen][order]
+    return list(zip(pairs.at(found), beyond_own[chosen][order].tolist(), strict=True))
 
 
-def _look_alikes(pairs: Sequence[LookAlike], typical: float) -> list[Finding]:
-    return [
-        Finding(
-            kind="look_alike",
-            severity=min(pair.low, 1.0),
-            sentence=(
-                f"{_name(pair.first)} and {_name(pair.second)} look alike: similarity"
-                f" {_interval(pair.similarity, pair.low, pair.high)} from"
-                f" {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions"
-                f"{_times(pair.similarity / typical)}; rank {pair.rank}{_raw_rank(pair)}."
-            ),
-            advice=(
-                "See their samples side by side: correct labels that are wrong, add or augment"
-                " examples that show the difference, or merge the two."
-            ),
-            classes=(pair.first, pair.second),
-            cells=((pair.first, pair.second), (pair.second, pair.first)),
-        )
-        for pair in pairs
-    ]
+def _look_alike(
+    pair: LookAlike,
+    beyond_own_errors: bool,
+    typical: TypicalSimilarity,
+    biases: Mapping[Label, ClassBias],
+) -> Finding:
+    first, second = quoted(pair.first), quoted(pair.second)
+    sizes = biases[pair.first].labels, biases[pair.second].labels
+    above = ", above 1: more often confused than recognized" if pair.similarity > 1 else ""
+    advice = "Look at their samples side by side, and correct labels that are wrong."
+    if pair.low > _HARDLY_TOLD_APART:
+        advice += " If the difference does not matter to you, merge the two (`merge_classes`)."
+    return Finding(
+        kind="look_alike",
+        severity=min(pair.low, 1.0),
+        sentence=(
+            f"{first} and {second} are similar: {count_text(pair.count)} of"
+            f" {count_text(sizes[0])} {first} are predicted as {second} and"
+            f" {count_text(pair.reverse_count)} of {count_text(sizes[1])} {second} as {first};"
+            f" similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
+            f" {_typical(typical)}; {_ranks(pair)}."
+            f"{'' if beyond_own_errors else ' Their errors with other classes may explain this.'}"
+        ),
+        advice=advice,
+        classes=(pair.first, pair.second),
+        cells=((pair.first, pair.second), (pair.second, pair.first)),
+    )
 
 
-def _raw_rank(pair: LookAlike) -> str:
+def _typical(typical: TypicalSimilarity) -> str:
+    what = "the median pair has" if typical.is_median else "evenly spread errors would give"
+    return f"where {what} {significant(typical.value)}"
+
+
+def _ranks(pair: LookAlike) -> str:
     if pair.raw_rank == pair.rank:
-        return " by similarity and by raw counts"
-    return f" by similarity, {pair.raw_rank} by raw counts"
+        return f"rank {pair.rank} by similarity and by count"
+    return f"rank {pair.rank} by similarity, {pair.raw_rank} by count"
 
 
 def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
-    # With enough samples a bias of one per cent is certain, and still nothing to act on.
-    told = [b for b in biases if not 1 / _SLIGHT_BIAS < b.ratio < _SLIGHT_BIAS]
-    over = sorted((b for b in told if b.verdict == "over"), key=lambda b: -b.ratio)
-    under = sorted((b for b in told if b.verdict == "under"), key=lambda b: b.ratio)
-    return [_bias(bias) for bias in (*over[:_MOST], *under[:_MOST])]
+    """Return the classes that are over- and under-predicted, what is surely largest first."""
+    over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
+    under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
+    return [_bias(bias, len(biases)) for bias in (*over, *under)]
 
 
-def _bias(bias: ClassBias) -> Finding:
+def _bias(bias: ClassBias, n_classes: int) -> Finding:
     over = bias.verdict == "over"
-    if bias.ratio == 0:
-        sentence = (
-            f"{_name(bias.label)} is never predicted, though {bias.labels:,.6g} samples are of this"
-            " class."
+    # Counts alone may seem to say the opposite, because of how frequent the other classes are.
+    is_plain = bias.predictions > bias.labels if over else bias.predictions < bias.labels
+    name = quoted(bias.label)
+    size = bias.label_share * n_classes
+    if size > _FREQUENT if over else size < 1 / _FREQUENT:
+        advice = (
+            "A classifier that is tuned for plain accuracy favours frequent classes, so this may be"
+            " wanted. If rare classes matter as much, try a `Rebalancer` on validation scores: it"
+            " is made for balanced accuracy and can cost plain accuracy."
         )
     else:
-        sentence = (
-            f"{_name(bias.label)} is {'over' if over else 'under'}-predicted:"
-            f" {_interval(bias.ratio, bias.low, bias.high)} times as often as it occurs, were all"
-            " classes equally frequent."
+        advice = (
+            "Try a `Rebalancer` on validation scores, and keep it only if balanced accuracy rises"
+            " on other data."
         )
     return Finding(
         kind="over_predicted" if over else "under_predicted",
         severity=1 - (1 / bias.ratio if over else bias.ratio),
-        sentence=sentence,
-        advice=(
-            "Fit a Rebalancer on validation scores, or train again with this class weighing"
-            f" {'less' if over else 'more'} (`class_weights`)."
+        sentence=(
+            f"{name} is {bias.verdict}-predicted{'' if is_plain else ' for its frequency'}:"
+            f" {count_text(bias.predictions)} predictions for {count_text(bias.labels)} labels,"
+            f" {'and' if is_plain else 'but'} if all classes were equally frequent, it would be"
+            f" predicted {_times(bias)}."
         ),
+        advice=advice,
         classes=(bias.label,),
     )
 
 
+def _times(bias: ClassBias) -> str:
+    interval = interval_text(bias.ratio, bias.low, bias.high)
+    if bias.is_wide:
+        return f"{sure_times(bias)} times as often as it occurs: {interval}"
+    return f"{interval} times as often as it occurs"
+
+
+def sure_times(bias: ClassBias) -> str:
+    """Return a ratio in short, or the end of its interval that is sure where that is wide."""
+    if not bias.is_wide:
+        return significant(bias.ratio)
+    bound = f"at least {significant(bias.low)}", f"at most {significant(bias.high)}"
+    return bound[0] if bias.verdict == "over" else bound[1]
+
+
 def _not_alikes(
-    confused: Sequence[LookAlike],
-    alike: Sequence[LookAlike],
-    typical: float,
-    *,
+    pairs: PairRanking,
+    similar: Sequence[LookAlike],
+    typical: TypicalSimilarity,
     attribution: Attribution,
     biases: Mapping[Label, ClassBias],
 ) -> list[Finding]:
-    """Return pairs that raw counts put first and that are surely less alike than others.
+    """Return pairs that counts put first and that are surely less similar than others.
 
-    Surely: the whole interval of such a pair lies below that of a look-alike which was confused
+    Surely: the whole interval of such a pair lies below that of a similar pair which was confused
     less often, or below what would make it stand out. So this can be said of a pair that has too
     few samples to be ranked, too.
     """
     found = []
-    for pair in confused:
+    for pair in pairs.most_confused(_FIRST):
         larger = max(
             attribution.cell(pair.first, pair.second),
             attribution.cell(pair.second, pair.first),
             key=lambda cell: cell.count,
         )
-        against = _less_alike_than(pair, larger, alike, typical)
+        against = _less_similar_than(pair, larger, similar, typical)
         if against is None:
             continue
         why, advice = _why(biases[larger.true], biases[larger.pred], len(biases))
         found.append(
             Finding(
                 kind="not_alike",
-                severity=min(larger.count / max(attribution.normalized.source.total, 1), 1.0),
+                severity=min(larger.count / attribution.normalized.source.total, 1.0),
                 sentence=(
-                    f"{_name(pair.first)} and {_name(pair.second)} are often confused (rank"
-                    f" {pair.raw_rank} by raw counts) but less alike than {against}{why}."
+                    f"{quoted(pair.first)} and {quoted(pair.second)} are often confused (rank"
+                    f" {pair.raw_rank} by count: {_confusions(pair)}) but {against}{why}."
                 ),
                 advice=advice,
                 classes=(pair.first, pair.second),
@@ -214,146 +243,185 @@ def _not_alikes(
     return found
 
 
-def _less_alike_than(
-    pair: LookAlike, larger: CellAttribution, alike: Sequence[LookAlike], typical: float
+def _less_similar_than(
+    pair: LookAlike,
+    larger: CellAttribution,
+    similar: Sequence[LookAlike],
+    typical: TypicalSimilarity,
 ) -> str | None:
-    """Say what a pair is surely less alike than, or None where that cannot be said."""
-    if pair.low > _STANDS_OUT * typical:
+    """Say what a pair is surely less similar than, or None where that cannot be said."""
+    if pair.low > _STANDS_OUT * typical.value or pair.count + pair.reverse_count < _MANY:
         return None
-    own = _interval(pair.similarity, pair.low, pair.high)
-    for other in alike:
-        # Half as alike at least: a difference may be certain and still too small to act on.
+    own = interval_text(pair.similarity, pair.low, pair.high)
+    for other in similar:
+        # Half as similar at most: a difference may be certain and still too small to act on.
         if (
             other.raw_rank > pair.raw_rank
             and pair.high < other.low
             and _STANDS_OUT * pair.similarity < other.similarity
         ):
             return (
-                f"{_name(other.first)} and {_name(other.second)} (rank {other.raw_rank}):"
-                f" similarity {own} against"
-                f" {_interval(other.similarity, other.low, other.high)}"
+                f"less similar than {quoted(other.first)} and {quoted(other.second)} (rank"
+                f" {other.raw_rank}: {_confusions(other)}): similarity {own} against"
+                f" {interval_text(other.similarity, other.low, other.high)}"
             )
-    # Counts of an even matrix have a first rank too; here shares must explain half of them.
+    # An even matrix has a first rank too; here the classes must explain half of the counts.
     excess = larger.label + larger.prediction
-    if pair.high < _STANDS_OUT * typical and excess > math.log(_STANDS_OUT):
-        return f"would stand out: similarity {own}, that of the middle pair {significant(typical)}"
+    if pair.high < _STANDS_OUT * typical.value and excess > math.log(_STANDS_OUT):
+        return f"not unusually similar: similarity {own}, {_typical(typical)}"
     return None
 
 
+def _confusions(pair: LookAlike) -> str:
+    return f"{count_text(pair.count)} and {count_text(pair.reverse_count)} confusions"
+
+
 def _why(true: ClassBias, pred: ClassBias, n_classes: int) -> tuple[str, str]:
-    """Return why a cell is large though its classes are not alike, and what to do about that."""
-    balance = (
-        "Do not relabel or merge these; balance the predictions first (`Rebalancer`,"
-        " `class_weights`)."
-    )
-    if pred.verdict == "over" and pred.ratio >= _SLIGHT_BIAS:
-        return f"; {_name(pred.label)} is predicted too readily", balance
+    """Return why a cell is large though its classes are not similar, and what to do about that."""
+    leave = "Do not relabel or merge these two"
+    if pred.verdict == "over":
+        return f"; {quoted(pred.label)} is over-predicted", f"{leave}: see the prediction bias."
     if true.label_share * n_classes > _FREQUENT:
         return (
-            f"; {_name(true.label)} is a frequent class",
+            f"; {quoted(true.label)} is a frequent class",
             "Nothing to repair in these two: the count is high because the class is frequent.",
         )
-    if true.verdict == "under" and true.ratio <= 1 / _SLIGHT_BIAS:
-        return f"; {_name(true.label)} is predicted too rarely", balance
-    return "", "Do not relabel or merge these; look at the pairs that are alike first."
+    if true.verdict == "under":
+        return f"; {quoted(true.label)} is under-predicted", f"{leave}: see the prediction bias."
+    return "", f"{leave}; look at the similar pairs first."
 
 
-def _unsure_pairs(
-    certain: Sequence[LookAlike], uncertain: Sequence[LookAlike], typical: float
-) -> list[Finding]:
-    bar = max((pair.similarity for pair in certain), default=_STANDS_OUT * typical)
-    open_ones = [
-        pair
-        for pair in uncertain
-        if pair.high > bar and pair.count + pair.reverse_count >= _WORTH_A_WORD
+def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
+    """Return the classes that are never a label or never predicted: what they are is not known."""
+    as_outcome = "count it as an outcome (`outcomes=`, or `cm.treat_as_outcome(name)`)"
+    unlabelled = [b for b in biases if b.verdict == "never seen" and b.predictions > 0]
+    unpredicted = [b for b in biases if b.verdict == "never predicted"]
+    absent = [b for b in biases if b.labels == b.predictions == 0]
+    table = (
+        (
+            unlabelled,
+            f"never a label, but predicted {count_text(sum(b.predictions for b in unlabelled))}"
+            " times",
+            f"If this is no class (a refusal, an answer that cannot be read), {as_outcome}."
+            " Otherwise add samples of it.",
+        ),
+        (
+            unpredicted,
+            f"never predicted, with {count_text(sum(b.labels for b in unpredicted))} labels",
+            f"If this is no class (background, nothing there), {as_outcome}. Otherwise the"
+            " classifier misses all of it: check that it was in the training data.",
+        ),
+        (
+            absent,
+            "neither a label nor predicted",
+            "Leave it out of `labels=`, or add samples of it.",
+        ),
+    )
+    return [
+        _careful(
+            f"{_names(group)} {'is' if len(group) == 1 else 'are'} {what}.",
+            advice,
+            tuple(bias.label for bias in group),
+            len(biases),
+        )
+        for group, what, advice in table
+        if group
     ]
+
+
+def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
+    """Return names that differ only in case or in spaces around them."""
+    groups: dict[str, list[Label]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            groups.setdefault(label.strip().casefold(), []).append(label)
+    return [
+        _careful(
+            f"{_quoted(group)} differ only in case or outer spaces.",
+            "If they are one class, count again with `normalize_text=True`, or join them with"
+            " `merge_classes`.",
+            tuple(group),
+            len(labels),
+        )
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def _unsure_pairs(pairs: PairRanking, typical: TypicalSimilarity) -> list[Finding]:
+    """Return the pairs that may be more similar than the surest one, or not, as one finding."""
+    table, chosen = pairs.table, pairs.uncertain
+    surest = np.exp(table.log_similarity[pairs.certain[:1]])
+    bar = float(surest[0]) if len(surest) else _STANDS_OUT * typical.value
+    together = table.counts + table.reverse_counts
+    chosen = chosen[(pairs.high[chosen] > bar) & (together[chosen] >= _WORTH_A_WORD)]
+    if not len(chosen):
+        return []
+    chosen = chosen[np.argsort(-together[chosen], kind="stable")]
+    shown = pairs.at(chosen[:_FIRST])
+    told = [f"{quoted(p.first)} and {quoted(p.second)} ({_confusions(p)})" for p in shown]
+    told += [""] * (len(chosen) - len(told))
     return [
         Finding(
             kind="careful",
-            severity=min(pair.similarity, 1.0),
+            severity=min(shown[0].similarity, 1.0),
             sentence=(
-                f"{_name(pair.first)} and {_name(pair.second)} may look alike or not:"
-                f" {_unsure_similarity(pair)}."
+                "It is uncertain how similar these pairs are:"
+                f" {listed(told, _FIRST, 'pair', 'pairs')}."
             ),
-            advice="Collect more samples of both before acting on this pair.",
-            classes=(pair.first, pair.second),
-            cells=((pair.first, pair.second), (pair.second, pair.first)),
+            advice="Collect more samples of these classes before acting on them.",
+            classes=tuple(dict.fromkeys(label for p in shown for label in (p.first, p.second))),
+            cells=tuple(cell for p in shown for cell in ((p.first, p.second), (p.second, p.first))),
         )
-        for pair in open_ones[:_WORTH_A_WORD]
     ]
 
 
-def _unsure_similarity(pair: LookAlike) -> str:
-    confusions = f"from {pair.count:,.6g} and {pair.reverse_count:,.6g} confusions"
-    if pair.tells_nothing:
-        return f"too few samples to tell {confusions}"
-    return f"similarity {_interval(pair.similarity, pair.low, pair.high)} {confusions}"
-
-
-def _doubts(reliability: Reliability, biases: Sequence[ClassBias]) -> list[Finding]:
-    found = []
-    n_classes = len(reliability)
-    unseen = tuple(bias.label for bias in biases if bias.verdict == "never seen")
-    if unseen:
-        found.append(
-            _careful(
-                f"{_names(unseen)} never {_verb(unseen, 'occurs', 'occur')} as a true class, so"
-                " nothing is known of how such samples are classified.",
-                "Collect samples of these classes, or leave the classes out.",
-                unseen,
-                n_classes,
-            )
-        )
-    few = tuple(
-        item.label
+def _doubts(reliability: Reliability) -> list[Finding]:
+    """Return what rests on few samples or on epsilon."""
+    few = [
+        item
         for item in reliability
-        if item.samples > 0 and min(item.effective_samples, item.effective_predictions) < 10
+        if min(item.effective_samples, item.effective_predictions) < _MANY
+    ]
+    invented = [item for item in reliability if item.epsilon_share > _EPSILON_SHARE]
+    moving = [item for item in reliability if item.epsilon_shift > _EPSILON_SHARE]
+    epsilon = significant(reliability.normalized.epsilon)
+    table = (
+        (
+            few,
+            f"In the bi-normalized matrix {_names(few)} {_verb(few, 'counts', 'count')} for fewer"
+            f" than {_MANY} samples, as labels or as predictions.",
+            "Collect more samples of these classes; their similarities are rough.",
+        ),
+        (
+            invented,
+            f"More than {_EPSILON_SHARE:.0%} (up to {_largest(i.epsilon_share for i in invented)})"
+            f" of the bi-normalized row or column of {_names(invented)} comes from epsilon"
+            f" ({epsilon} added to every cell), not from samples.",
+            "Collect more samples, or compare with a smaller epsilon.",
+        ),
+        (
+            moving,
+            f"Between epsilon / 10 and epsilon × 10, more than {_EPSILON_SHARE:.0%} (up to"
+            f" {_largest(i.epsilon_shift for i in moving)}) of the bi-normalized row of"
+            f" {_names(moving)} changes.",
+            "Trust the order of large cells there, not the values of small ones.",
+        ),
     )
-    if few:
+    found = [
+        _careful(sentence, advice, tuple(item.label for item in group), len(reliability))
+        for group, sentence, advice in table
+        if group
+    ]
+    if reliability.effective_samples < 0.1 * reliability.total:
         found.append(
             _careful(
-                f"{_names(few)} {_verb(few, 'has', 'have')} fewer than 10 effective samples as true"
-                " or as predicted class; similarities with them are guesses.",
-                "Collect more samples of these classes.",
-                few,
-                n_classes,
-            )
-        )
-    invented = tuple(item.label for item in reliability if item.epsilon_share > _EPSILON_SHARE)
-    if invented:
-        most = max(item.epsilon_share for item in reliability)
-        found.append(
-            _careful(
-                f"More than {_EPSILON_SHARE:.0%} (up to {most:.0%}) of the row or column of"
-                f" {_names(invented)} exists only because of epsilon"
-                f" ({reliability.normalized.epsilon:.3g} in every cell).",
-                "Collect more samples, or compare with a smaller epsilon.",
-                invented,
-                n_classes,
-            )
-        )
-    moving = tuple(item.label for item in reliability if item.epsilon_shift > _EPSILON_SHARE)
-    if moving:
-        most = max(item.epsilon_shift for item in reliability)
-        found.append(
-            _careful(
-                f"{_names(moving)} {_verb(moving, 'changes', 'change')} by more than"
-                f" {_EPSILON_SHARE:.0%} (up to {most:.0%}) between epsilon / 10 and epsilon x 10.",
-                "Trust the order of large cells there, not the values of small ones.",
-                moving,
-                n_classes,
-            )
-        )
-    weak = reliability.effective_samples < 0.1 * reliability.total
-    if weak and reliability.total > 0:
-        found.append(
-            _careful(
-                f"The importance weights are very uneven: {reliability.total:,.6g} samples are"
-                f" worth {reliability.effective_samples:,.3g} equal ones.",
-                "Classes are too unevenly represented for one matrix to say much of the rare ones:"
-                " collect more of those.",
+                f"The classes are so uneven that, in the bi-normalized matrix, the"
+                f" {count_text(reliability.total)} samples count for only"
+                f" {significant(reliability.effective_samples)}.",
+                "Collect more samples of the rare classes.",
                 (),
-                n_classes,
+                len(reliability),
             )
         )
     return found
@@ -364,28 +432,17 @@ def _careful(sentence: str, advice: str, classes: tuple[Label, ...], n_classes: 
     return Finding("careful", severity, sentence, advice, classes)
 
 
-def _name(label: Label) -> str:
-    return f"“{shorten(printable(label), _NAME_WIDTH)}”"
+def _names(items: Sequence[ClassBias | ClassReliability]) -> str:
+    return _quoted([item.label for item in items]) if items else ""
 
 
-def _names(labels: Sequence[Label]) -> str:
-    shown = [_name(label) for label in labels[:_MOST]]
-    if len(labels) > _MOST:
-        return f"{', '.join(shown)} and {len(labels) - _MOST:,} more classes"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+def _quoted(labels: Sequence[Label]) -> str:
+    return listed([quoted(label) for label in labels], _FIRST, "class", "classes")
 
 
-def _verb(labels: Sequence[Label], one: str, many: str) -> str:
-    return one if len(labels) == 1 else many
+def _largest(shares: Iterable[float]) -> str:
+    return f"{max(shares, default=0.0):.0%}"
 
 
-def _interval(value: float, low: float, high: float) -> str:
-    # Two digits, or as many as tell the ends of a narrow interval apart.
-    digits = next((n for n in (2, 3, 4) if significant(low, n) != significant(high, n)), 2)
-    told, start, end = (significant(number, digits) for number in (value, low, high))
-    return f"{told} ({start} to {end})"
-
-
-def _times(factor: float) -> str:
-    # With most pairs never confused, the middle one is epsilon alone, and says nothing.
-    return f", {significant(factor)} times that of the middle pair" if factor < _MANY_TIMES else ""
+def _verb(items: Sequence[object], one: str, many: str) -> str:
+    return one if len(items) == 1 else many

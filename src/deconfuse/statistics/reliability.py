@@ -13,6 +13,7 @@ from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse._memory import refuse_if_too_large
+from deconfuse._text import significant
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import sample_unit
 
@@ -176,16 +177,13 @@ def assess(normalized: Normalized) -> Reliability:
 
 def _graded(label: Label, empty_cells: int, values: dict[str, float]) -> ClassReliability:
     size = min(values["effective_samples"], values["effective_predictions"])
-    checks = [
-        (size < _SAMPLES[0], size < _SAMPLES[1], f"only {size:.3g} effective samples"),
-        *(
-            (values[name] > _SHARES[0], values[name] > _SHARES[1], f"{values[name]:.0%} {what}")
-            for name, what in (
-                ("epsilon_share", "of it is epsilon"),
-                ("epsilon_shift", "of it moves with epsilon"),
-            )
-        ),
-    ]
+    checks = [(size < _SAMPLES[0], size < _SAMPLES[1], f"counts for {significant(size)} samples")]
+    for name, what in (
+        ("epsilon_share", "comes from epsilon, not from samples"),
+        ("epsilon_shift", "depends on the choice of epsilon"),
+    ):
+        share = values[name]
+        checks.append((share > _SHARES[0], share > _SHARES[1], f"{share:.0%} of it {what}"))
     grade: Grade = "good"
     if any(poor for _, poor, _ in checks):
         grade = "poor"

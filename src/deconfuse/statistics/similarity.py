@@ -1,9 +1,9 @@
-"""How alike two classes surely are: pairs ranked by that, beside their rank by raw counts."""
+"""Pairs of classes ranked by how similar they surely are, beside their rank by raw counts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,20 @@ from scipy.stats import norm, rankdata
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import sample_unit
+from deconfuse.statistics.separability import separability
 
 __all__ = [
     "LARGEST_LOG_ERROR",
     "LookAlike",
     "PairRanking",
     "PairTable",
+    "TypicalSimilarity",
     "half_width",
     "pair_table",
     "pick_cells",
+    "typical_similarity",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -41,11 +45,12 @@ class LookAlike:
     first, second : class names
         In matrix order.
     similarity, low, high : float
-        Similarity and its confidence interval. 0: never confused; 1: not told apart.
+        Similarity and its confidence interval. 0: never confused; 1: taken for each other as often
+        as recognized; above 1: more often. The interval is that of one pair; among many pairs those
+        listed first were also lucky, and their low ends are on average too high.
     rank : int
-        By ``low``, from 1, among the pairs that can be ranked; for the others, among those. The low
-        end is what is sure of a similarity: by the estimate itself, a pair of one and two
-        confusions would lead among many classes by luck.
+        By ``low``, from 1, among the pairs that can be ranked; for the others, among those. By the
+        estimate itself, a pair of one and two confusions would lead among many classes by luck.
     raw_rank : int
         By the number of confusions in both directions, from 1.
     count, reverse_count : float
@@ -72,6 +77,22 @@ class LookAlike:
     at_larger_epsilon: float
     is_certain: bool
     tells_nothing: bool
+
+
+class TypicalSimilarity(NamedTuple):
+    """The similarity of a usual pair.
+
+    Attributes
+    ----------
+    value : float
+    is_median : bool
+        Whether it is the median of all pairs. Where most pairs were never confused, the median
+        would be epsilon alone; then it is what all pairs would have if the errors of the
+        bi-normalized matrix were spread evenly over them.
+    """
+
+    value: float
+    is_median: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,13 +189,15 @@ class PairRanking:
     def __init__(self, table: PairTable, labels: tuple[Label, ...], level: float) -> None:
         self.table = table
         self.labels = labels
-        self._half = half_width(table.log_error, level)
+        self.level = level
+        half = half_width(table.log_error, level)
         certain = table.is_certain
-        with np.errstate(invalid="ignore"):
-            # Without epsilon an empty cell makes both infinite: nothing is sure of such a pair.
-            key = np.nan_to_num(table.log_similarity - self._half, nan=-np.inf)
+        with np.errstate(invalid="ignore", over="ignore"):
+            # Without epsilon a cell without samples leaves everything open.
+            ends = np.exp([table.log_similarity - half, table.log_similarity + half])
+        self.low, self.high = np.where(np.isfinite(half), ends, [[0.0], [np.inf]])
         self._orders = {
-            wanted: chosen[np.argsort(-key[chosen], kind="stable")]
+            wanted: chosen[np.argsort(-self.low[chosen], kind="stable")]
             for wanted in (True, False)
             for chosen in [np.flatnonzero(certain == wanted)]
         }
@@ -182,35 +205,33 @@ class PairRanking:
         for order in self._orders.values():
             self._ranks[order] = np.arange(1, len(order) + 1)
 
-    def most_alike(self, limit: int) -> tuple[LookAlike, ...]:
-        """Return the pairs that are surely most similar, of those with enough samples."""
-        return tuple(self._pair(index) for index in self._orders[True][:limit])
+    @property
+    def certain(self) -> IntArray:
+        """Indices of the pairs with enough samples, surely most similar first."""
+        return self._orders[True]
 
-    def places(self, limit: int) -> list[tuple[int, int]]:
-        """Return the positions of the classes of the pairs that are surely most similar."""
-        best = self._orders[True][:limit]
-        return [(int(self.table.rows[at]), int(self.table.columns[at])) for at in best]
-
-    def uncertain(self, limit: int) -> tuple[LookAlike, ...]:
-        """Return pairs with too few samples, by the low end of their intervals."""
-        return tuple(self._pair(index) for index in self._orders[False][:limit])
+    @property
+    def uncertain(self) -> IntArray:
+        """Indices of the pairs with too few samples, by the low end of their intervals."""
+        return self._orders[False]
 
     def most_confused(self, limit: int) -> tuple[LookAlike, ...]:
-        """Return the pairs that raw counts put first."""
-        order = np.argsort(self.table.raw_rank, kind="stable")[:limit]
-        return tuple(self._pair(index) for index in order)
+        """Return the pairs of the first ranks by counts, with ties."""
+        first = np.flatnonzero(self.table.raw_rank <= limit)
+        return self.at(first[np.argsort(self.table.raw_rank[first], kind="stable")])
+
+    def at(self, indices: IntArray) -> tuple[LookAlike, ...]:
+        """Return the pairs of some indices."""
+        return tuple(self._pair(index) for index in indices)
 
     def _pair(self, index: int) -> LookAlike:
-        table, width = self.table, self._half[index]
-        value, is_certain = table.log_similarity[index], bool(table.is_certain[index])
-        # Without epsilon a cell without samples leaves everything open.
-        is_open = not np.isfinite(width)
-        high = np.inf if is_open else float(np.exp(min(value + width, 700.0)))
+        table, is_certain = self.table, bool(self.table.is_certain[index])
+        high = float(self.high[index])
         return LookAlike(
             first=self.labels[table.rows[index]],
             second=self.labels[table.columns[index]],
-            similarity=float(np.exp(value)),
-            low=0.0 if is_open else float(np.exp(value - width)),
+            similarity=float(np.exp(table.log_similarity[index])),
+            low=float(self.low[index]),
             high=high,
             rank=int(self._ranks[index]),
             raw_rank=int(table.raw_rank[index]),
@@ -221,6 +242,20 @@ class PairRanking:
             is_certain=is_certain,
             tells_nothing=not is_certain and high > 1,
         )
+
+
+def typical_similarity(table: PairTable, normalized: Normalized) -> TypicalSimilarity:
+    """Return the similarity that other pairs are held against."""
+    n_classes = normalized.n_classes
+    n_pairs = n_classes * (n_classes - 1) // 2
+    never = n_pairs - len(table.rows)
+    if never < n_pairs / 2:
+        median = float(np.exp(np.sort(table.log_similarity)[n_pairs // 2 - never]))
+        if median > 0:
+            return TypicalSimilarity(median, is_median=True)
+    hits = separability(normalized)
+    spread = (1 - hits) / max(n_classes - 1, 1) / hits if hits > 0 else 0.0
+    return TypicalSimilarity(spread if spread > 0 else 1.0, is_median=False)
 
 
 def half_width(log_error: FloatArray, level: float) -> FloatArray:

@@ -1,89 +1,123 @@
-"""Whether two classes are confused more than errors spread evenly over all pairs would explain."""
+"""Whether two classes are confused more than errors spread evenly would explain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import norm, poisson
+from scipy.special import betainc, gammainc
 
-from deconfuse.normalization import Normalized
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.similarity import pick_cells
 
-__all__ = ["surely_uneven"]
+__all__ = ["StandingOut", "standing_out"]
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
-# How many standard deviations of a count are looked at.
-_REACH = 40.0
-# Logs of counts as large as this are normal for all purposes.
-_MANY = 1e4
 # The trace is met to this share of the errors, which is far below their noise.
 _TRACE_TOLERANCE, _MOST_FITS = 1e-4, 30
 # And the shares of rows and columns to this.
 _SHARE_TOLERANCE = 1e-9
+# Sweeps of the second fit, which end sooner where nothing changes any more.
+_SWEEPS = 500
 
 
-def surely_uneven(
-    normalized: Normalized, pairs: Sequence[tuple[int, int]], level: float
-) -> NDArray[np.bool_]:
-    r"""Return which pairs are confused more than they would be, were all pairs equally alike.
+class StandingOut(NamedTuple):
+    """Which pairs stand out, as boolean vectors.
+
+    Attributes
+    ----------
+    from_all_pairs : ndarray of shape (n_pairs,)
+        Confused more than if all pairs of classes were equally similar.
+    from_own_errors : ndarray of shape (n_pairs,)
+        Confused more than the errors of both classes with other classes explain. A class that is
+        hard to recognize at all explains the first, and not this.
+    """
+
+    from_all_pairs: BoolArray
+    from_own_errors: BoolArray
+
+
+def standing_out(cm: ConfusionMatrix, pairs: NDArray[np.intp], level: float) -> StandingOut:
+    r"""Return which pairs are confused more than errors spread evenly would explain.
 
     Parameters
     ----------
-    normalized : Normalized
-        The bi-normalized matrix.
-    pairs : sequence of (int, int)
+    cm : ConfusionMatrix
+    pairs : ndarray of int of shape (n_pairs, 2)
         Positions of the classes.
     level : float
         One minus the chance of any false alarm, among all pairs of the matrix.
 
     Returns
     -------
-    ndarray of shape (n_pairs,)
+    StandingOut
 
     Notes
     -----
-    Were all pairs equally alike, every count would be a Poisson number of mean :math:`a_i b_j`
-    beside the diagonal and :math:`K a_i b_i` on it: classes of any size and favour, and one number
-    for how well they are told apart. This is fitted by maximum likelihood, which is to meet the
-    sums of rows and columns and the trace. The p-value of a pair is the probability of a product of
-    its two counts at least as large as the one seen, which is what similarity is made of, times the
-    number of all pairs. Unlike an interval, it holds for counts of one and two. In pairs that were
-    found the counts are then replaced by their means, and the others are looked at once more.
+    If all pairs were equally similar, every count would be a Poisson number of mean :math:`a_i b_j`
+    beside the diagonal and :math:`K a_i b_i` on it: classes of any size and prediction bias, and
+    one number for how well they are recognized. This is fitted by maximum likelihood, which is to
+    meet the sums of rows and columns and the trace. The p-value of a pair is the probability of at
+    least as many confusions in both directions together, times the number of all pairs; for a
+    factor common to both directions no test has more power. In pairs that were found the counts
+    are then replaced by their means, and the others are tested again.
+
+    Then the diagonal is left free, which is quasi-independence: the errors of each class are spread
+    evenly, of one class more and of another less. The errors of two classes with all others, and
+    how these are spread without what was found, say how often the two would be confused; the
+    number is then negative binomial, because the errors with others are a sample themselves.
     """
-    unit = sample_unit(normalized.source)
-    epsilon = normalized.epsilon / unit
-    matrix = normalized.source.counts
-    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    counts = pick_cells(matrix, (both.ravel(), both[:, ::-1].ravel())).reshape(-1, 2) / unit
-    row_sums, column_sums = (np.asarray(matrix.sum(axis=axis)).ravel() / unit for axis in (1, 0))
-    trace = float(matrix.diagonal().sum()) / unit
-    n_pairs = len(row_sums) * (len(row_sums) - 1) / 2
-    found = np.zeros(len(both), dtype=bool)
+    unit = sample_unit(cm)
+    counts = pick_cells(cm.counts, (pairs.ravel(), pairs[:, ::-1].ravel())).reshape(-1, 2) / unit
+    rows, columns, hits = (
+        np.asarray(sums, dtype=np.float64) / unit
+        for sums in (cm.label_counts, cm.prediction_counts, cm.counts.diagonal())
+    )
+    limit = (1 - level) / max(cm.n_classes * (cm.n_classes - 1) / 2, 1)
+    together = counts.sum(axis=1)
+    found = np.zeros(len(pairs), dtype=bool)
     means = counts
-    while not found.all():
+    while True:
         # What was found in a pair is no sign of what is usual.
-        excess = np.where(found[:, None], counts - means, 0.0)
-        rows, columns = row_sums.copy(), column_sums.copy()
-        np.subtract.at(rows, both, excess)
-        np.subtract.at(columns, both[:, ::-1], excess)
-        left, right = _even_rates(rows, columns, trace)
-        means = left[both] * right[both[:, ::-1]]
-        now = np.array(
-            [
-                not done and _at_least(seen, mean, epsilon) * n_pairs <= 1 - level
-                for done, seen, mean in zip(found, counts, means, strict=True)
-            ]
-        )
+        usual = [side.copy() for side in (rows, columns)]
+        for side, ends in zip(usual, (pairs, pairs[:, ::-1]), strict=True):
+            np.subtract.at(side, ends, np.where(found[:, None], counts - means, 0.0))
+        left, right = _even_rates(usual[0], usual[1], float(hits.sum()))
+        means = left[pairs] * right[pairs[:, ::-1]]
+        # The probability of a Poisson number of at least so many; fractions are in between.
+        now = ~found & (together > 0) & (gammainc(together, means.sum(axis=1)) <= limit)
         if not now.any():
             break
         found |= now
-    return found
+    spread = _error_rates(usual[0] - hits, usual[1] - hits)
+    others = (rows - hits)[pairs] - counts, (columns - hits)[pairs[:, ::-1]] - counts
+    return StandingOut(found, _beyond(counts, others, spread, pairs) <= limit)
+
+
+def _beyond(
+    counts: FloatArray,
+    others: tuple[FloatArray, FloatArray],
+    spread: tuple[FloatArray, FloatArray],
+    pairs: NDArray[np.intp],
+) -> FloatArray:
+    """Return the probability of so many confusions of two classes, from their other errors."""
+    # Half an error: classes without any others may still have some.
+    true, pred = (np.maximum(side, 0.0) + 0.5 for side in others)
+    rest = np.prod([side.sum() - side[pairs].sum(axis=1) for side in spread], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = true * pred / rest[:, None]
+        variance = (means**2 * (1 / true + 1 / pred)).sum(axis=1)
+        mean = means.sum(axis=1)
+        size = mean**2 / variance
+        chance = betainc(counts.sum(axis=1), size, mean / (mean + size))
+    # Without a third class there are no other errors.
+    return np.where(np.isfinite(chance), chance, 1.0)
 
 
 def _even_rates(
@@ -117,19 +151,17 @@ def _even_rates(
     return factors[0], factors[1]
 
 
-def _at_least(seen: FloatArray, means: FloatArray, epsilon: float) -> float:
-    """Return the probability of a product (x + epsilon)(y + epsilon) as large as the one seen."""
-    if np.isnan(means).any():
-        return 1.0
-    product = (seen[0] + epsilon) * (seen[1] + epsilon)
-    if means.min() > _MANY:
-        gap = np.log(product) - np.log(means + epsilon).sum()
-        return float(norm.sf(gap / np.sqrt((1 / means).sum())))
-    few, many = np.sort(means)
-    spread = _REACH * (1 + np.sqrt(few))
-    x = np.arange(max(0, int(few - spread)), int(few + spread) + 1)
-    with np.errstate(divide="ignore"):
-        # Rounding must not make the very numbers seen too small.
-        needed = np.ceil(product / (x + epsilon) * (1 - 1e-12) - epsilon)
-    chance = poisson.pmf(x, few) * poisson.sf(needed - 1, many)
-    return float(min(chance.sum(), 1.0))
+def _error_rates(rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return factors whose products beside the diagonal have these sums of rows and columns."""
+    left, right = np.zeros(len(rows)), columns / max(columns.sum(), 1.0)
+    for _ in range(_SWEEPS):
+        before = left
+        left = _over(rows, right.sum() - right)
+        right = _over(columns, left.sum() - left)
+        if np.abs(left - before).max() <= _SHARE_TOLERANCE * left.max():
+            break
+    return left, right
+
+
+def _over(sums: FloatArray, others: FloatArray) -> FloatArray:
+    return np.divide(sums, others, out=np.zeros(len(sums)), where=(sums > 0) & (others > 0))

@@ -139,7 +139,7 @@ export function companyOf(values, counts, n, k, side, limit) {
 export function biasOf(model, k) {
   const { bias, biasLow, biasHigh, verdicts } = model.classes;
   const words = { over: "over-predicted", under: "under-predicted",
-  even: "predicted as often as it should be", "never seen": "not in the data" };
+  even: "predicted as often as it should be", "never seen": "never a label", "never predicted": "never predicted" };
   return {
     ratio: bias[k],
     interval: /** @type {[number, number]} */ ([biasLow[k], biasHigh[k]]),

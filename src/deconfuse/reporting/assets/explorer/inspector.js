@@ -180,7 +180,7 @@ function biasLine(model, k) {
   const { ratio, interval, word } = biasOf(model, k);
   if (!word) return null;
   const range = Number.isNaN(ratio) ? "" :
-    ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), were all classes equally frequent`;
+    ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), if all classes were equally frequent`;
   return h("p", {}, h("b", {}, word), h("span", { class: "soft" }, range));
 }
 
