@@ -28,7 +28,7 @@ def better(tmp_path, predictions):
 def test_diagnose_says_what_looks_alike(run, predictions):
     ran = run("diagnose", predictions)
     assert ran.code == 0
-    assert "“cat” and “dog” look alike" in ran.out
+    assert "“cat” and “dog” are similar" in ran.out
     assert "3 classes, 600 samples" in ran.out
 
 
@@ -49,7 +49,7 @@ def test_diagnose_shows_names_as_text(run, hostile):
 def test_report_writes_a_page_and_says_what_it_found(run, predictions, tmp_path):
     ran = run("report", predictions)
     assert ran.code == 0
-    assert "“cat” and “dog” look alike" in ran.out
+    assert "“cat” and “dog” are similar" in ran.out
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "<title>predictions</title>" in page
@@ -273,11 +273,13 @@ def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
     assert (tmp_path / "deconfuse-demo.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "four.png").read_bytes().startswith(b"\x89PNG")
     assert "The largest error: a 3 read as 2" in ran.out
-    assert "Most alike: 3 and 9, similarity 0.25, though by counts this pair has rank 7." in ran.out
-    assert "Less alike: 0 and 6, similarity 0.050, though by counts" in ran.out
-    assert "“0” and “6” are often confused (rank 3 by raw counts) but less alike than" in ran.out
+    assert "Most similar: 3 and 9, similarity 0.25, though by counts this pair has" in ran.out
+    assert "Less similar: 0 and 6, similarity 0.050, though by counts" in ran.out
+    assert "“0” and “6” are often confused (rank 3 by count: 1 and 42 confusions)" in ran.out
     assert "“2” is over-predicted" in ran.out
-    told = [ran.out.rindex(words) for words in ("look alike:", "are often confused", "is over-pre")]
+    told = [
+        ran.out.index(words) for words in ("are similar:", "are often confused (", "is over-pre")
+    ]
     assert told == sorted(told)
     assert f"open {(tmp_path / 'deconfuse-demo.html').as_uri()}" in ran.err
 

@@ -683,5 +683,5 @@ def test_a_broken_payload_says_so_and_keeps_the_text(browser: Any, tmp_path: Pat
     page = browser.new_page()
     page.goto(path.as_uri())
     assert "could not start: this explorer reads payloads of version 1" in page.inner_text("body")
-    assert "look alike" in page.inner_text("body")
+    assert "are similar" in page.inner_text("body")
     page.close()

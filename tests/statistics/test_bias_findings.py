@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import deconfuse as dc
 
 
-def test_a_certain_but_slight_bias_is_in_the_table_and_not_among_the_findings() -> None:
+def test_a_certain_but_slight_bias_is_called_even_everywhere() -> None:
     cm = dc.ConfusionMatrix.from_counts(
         [[800_000, 200_000], [230_000, 770_000]], labels=["cat", "dog"]
     )
     d = dc.diagnose(cm)
-    assert [bias.verdict for bias in d.biases] == ["over", "under"]
+    assert [bias.verdict for bias in d.biases] == ["even", "even"]
+    assert d.biases[0].p_value < 1e-9
     assert 1.0 < d.biases[0].ratio < 1.1
     assert not [finding for finding in d.findings if "predicted" in finding.kind]
+    assert d.headline.endswith("no class is much over- or under-predicted.")
 
 
 def test_a_strong_bias_is_a_finding() -> None:
@@ -29,9 +32,39 @@ def test_a_strong_bias_is_a_finding() -> None:
 def test_a_narrow_interval_is_told_with_the_digits_that_it_needs() -> None:
     found = dc.diagnose([[60_000, 0], [30_000, 30_000]])
     (over,) = (finding for finding in found.findings if finding.kind == "over_predicted")
-    told = re.search(r"(\S+) \((\S+) to (\S+)\) times", over.sentence)
+    told = re.search(r"predicted (\S+) \((\S+) to (\S+)\) times", over.sentence)
     assert told is not None
     assert told.group(2) != told.group(3)
     bias = found.biases[0]
     expected = (bias.ratio, bias.low, bias.high)
     assert [float(text) for text in told.groups()] == pytest.approx(expected, rel=1e-2)
+
+
+def test_what_counts_seem_to_deny_is_said_with_its_condition() -> None:
+    """A frequent class loses more samples to a rare one than it takes, though it is favoured."""
+    rates = np.array([[0.98, 0.02, 0.0], [0.30, 0.70, 0.0], [0.25, 0.05, 0.70]])
+    counts = np.rint(np.array([20_000, 500, 500])[:, None] * rates).astype(int)
+    d = dc.diagnose(dc.ConfusionMatrix.from_counts(counts, labels=["big", "b", "c"]))
+    (over,) = (f for f in d.findings if f.kind == "over_predicted")
+    bias = d.biases[0]
+    assert bias.predictions < bias.labels
+    assert over.sentence.startswith(
+        "“big” is over-predicted for its frequency: 19,875 predictions for 20,000 labels, but if"
+        " all classes were equally frequent, it would be predicted 1.5 ("
+    )
+    assert "If all classes were equally frequent, “big” would be over-predicted (1.5 times" in (
+        d.headline
+    )
+    assert "can cost plain accuracy" in over.advice
+
+
+def test_a_wide_interval_gives_its_sure_end() -> None:
+    counts = np.array([[200, 2, 0], [4, 200, 0], [9, 4, 1]])
+    d = dc.diagnose(counts)
+    (under,) = (f for f in d.findings if f.kind == "under_predicted")
+    bias = d.biases[2]
+    assert bias.high > 3 * bias.low
+    told = re.search(r"predicted at most (\S+) times as often as it occurs: \S+ \(", under.sentence)
+    assert told is not None
+    assert float(told[1]) == pytest.approx(bias.high, rel=0.05)
+    assert f"“2” under-predicted (at most {told[1]} times)." in d.headline

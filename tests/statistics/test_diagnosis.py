@@ -15,7 +15,7 @@ from rich.console import Console
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from deconfuse import ConfusionMatrix, InputError, diagnose, normalize
+from deconfuse import ConfusionMatrix, InputError, diagnose, load_example, normalize
 
 Floats = NDArray[np.float64]
 
@@ -65,17 +65,28 @@ def test_the_three_parts_add_up_exactly(seed: int, n_classes: int, epsilon: floa
     d = diagnose(counts, epsilon=epsilon)
     a = d.attribution
     values = counts + d.epsilon
-    observed = np.log(values / values.mean())
-    np.testing.assert_allclose(a.observed, observed, atol=1e-12)
-    np.testing.assert_allclose(a.similarity + a.label[:, None] + a.prediction, observed, atol=1e-12)
+    np.testing.assert_allclose(a.base + a.observed, np.log(values), atol=1e-12)
+    np.testing.assert_allclose(
+        a.similarity + a.label[:, None] + a.prediction, a.observed, atol=1e-12
+    )
     bi = np.asarray(normalize(counts, "bi", epsilon=epsilon).matrix)
-    np.testing.assert_allclose(a.similarity, np.log(n_classes * bi), atol=1e-8)
-    assert a.label.mean() == pytest.approx(a.prediction.mean())
+    typical = d.typical_similarity.value
+    error = typical / (1 + (n_classes - 1) * typical)
+    np.testing.assert_allclose(a.similarity, np.log(bi / error), atol=1e-8)
+    assert a.label.mean() == pytest.approx(0, abs=1e-9)
+    assert a.prediction.mean() == pytest.approx(0, abs=1e-9)
     cell = a.cell(0, 1)
     assert cell.similarity + cell.label + cell.prediction == pytest.approx(cell.observed)
     assert cell.count == counts[0, 1]
     transposed = diagnose(counts.T, epsilon=epsilon).attribution
     np.testing.assert_allclose(transposed.label, a.prediction, atol=1e-8)
+
+
+def test_classes_that_are_equally_similar_have_no_similarity_factor() -> None:
+    rates = np.full((6, 6), 0.02) + 0.88 * np.eye(6)
+    counts = 1e4 * np.array([1, 2, 3, 4, 5, 6])[:, None] * rates * np.array([3, 1, 1, 1, 1, 2])
+    a = diagnose(counts.round().astype(int), epsilon=0.0).attribution
+    np.testing.assert_allclose(a.similarity[~np.eye(6, dtype=bool)], 0, atol=1e-6)
 
 
 def test_attribution_names_the_cause() -> None:
@@ -126,14 +137,64 @@ def test_ratio_intervals_cover_and_false_alarms_are_rare() -> None:
 
 def test_never_predicted_and_never_seen_classes_are_said() -> None:
     d = diagnose([[40, 0, 5], [30, 0, 3], [0, 0, 0]])
-    assert d.biases[1].verdict == "under"
-    assert d.biases[1].ratio == 0.0
-    assert d.biases[1].low == 0.0 < d.biases[1].high < 1
-    assert d.biases[2].verdict == "never seen"
-    assert np.isnan(d.biases[2].ratio)
-    sentences = " ".join(f.sentence for f in d.findings)
-    assert "“1” is never predicted, though 33 samples are of this class." in sentences
-    assert "“2” never occurs as a true class" in sentences
+    assert [bias.verdict for bias in d.biases] == ["even", "never predicted", "never seen"]
+    assert np.isnan([d.biases[1].ratio, d.biases[2].ratio]).all()
+    assert d.look_alikes == d.uncertain_pairs == ()
+    sentences = [f.sentence for f in d.findings]
+    assert "“1” is never predicted, with 33 labels." in sentences
+    assert "“2” is never a label, but predicted 8 times." in sentences
+    assert "“2” is never a label. “1” is never predicted." in d.headline
+
+
+def test_an_answer_that_is_no_class_changes_nothing_else() -> None:
+    counts = np.full((4, 4), 10) + 180 * np.eye(4, dtype=int)
+    counts[2] //= 2
+    names = ["a", "b", "c", "d"]
+    plain = diagnose(ConfusionMatrix.from_counts(counts, labels=names))
+    refusing = np.zeros((5, 5), dtype=int)
+    refusing[:4, :4] = counts
+    refusing[2, 4] = 120
+    d = diagnose(
+        ConfusionMatrix.from_counts(refusing, labels=[*names, "refused"]), epsilon=plain.epsilon
+    )
+    assert [f.sentence for f in d.findings] == [
+        "“refused” is never a label, but predicted 120 times."
+    ]
+    assert "`outcomes=`" in d.findings[0].advice
+    assert d.look_alikes == plain.look_alikes
+    for one, other in zip(d.biases[:4], plain.biases, strict=True):
+        assert (one.ratio, one.low, one.p_value) == (other.ratio, other.low, other.p_value)
+
+
+def test_names_that_differ_in_case_or_outer_spaces_are_said_once() -> None:
+    counts = np.full((3, 3), 5) + 90 * np.eye(3, dtype=int)
+    d = diagnose(ConfusionMatrix.from_counts(counts, labels=["Billing", "billing ", "other"]))
+    assert [f.sentence for f in d.findings] == [
+        "“Billing” and “billing ” differ only in case or outer spaces."
+    ]
+    assert d.findings[0].classes == ("Billing", "billing ")
+
+
+def test_a_perfect_classifier_has_no_errors_and_that_is_said() -> None:
+    d = diagnose(np.diag([60, 60, 10]))
+    assert d.headline == (
+        "3 classes, 130 samples, accuracy 1.00, balanced accuracy 1.00. No errors in 130 samples."
+    )
+    nearly = np.diag([60_000, 60_000])
+    nearly[0, 1] = 1
+    assert "accuracy 0.99999, balanced accuracy 0.99999." in diagnose(nearly).headline
+
+
+def test_totals_are_those_of_all_findings() -> None:
+    cm = load_example("two-digit-numbers")
+    d = diagnose(cm)
+    kinds = [finding.kind for finding in d.findings]
+    for kind, verdict, number in (("over_predicted", "over", 17), ("under_predicted", "under", 23)):
+        assert kinds.count(kind) == sum(b.verdict == verdict for b in d.biases) == number
+        assert f"{number} " in d.headline
+    similar = kinds.count("look_alike")
+    assert f"and so are {similar - 1} more pairs." in d.headline
+    assert f"and {similar - 5} more\n" in str(d)
 
 
 def test_reliability_counts_effective_samples() -> None:
@@ -149,7 +210,7 @@ def test_reliability_counts_effective_samples() -> None:
     invented = d.epsilon * weights.sum(axis=1)
     assert d.reliability[1].epsilon_share >= invented[1] - 1e-12
     assert d.reliability[1].grade == "poor"
-    assert any("effective samples" in reason for reason in d.reliability[1].reasons)
+    assert any("counts for" in reason for reason in d.reliability[1].reasons)
     assert len(d.reliability) == 2
 
 
@@ -236,7 +297,7 @@ def test_a_lucky_pair_of_a_few_confusions_does_not_lead() -> None:
     assert (sure.rank, sure.count, sure.reverse_count) == (1, 100, 110)
     first = next(f for f in d.findings if f.kind == "look_alike")
     assert first.classes == (0, 1)
-    assert "from 100 and 110 confusions" in first.sentence
+    assert "100 of 500 “0” are predicted as “1” and 110 of 510 “1” as “0”" in first.sentence
     assert f"{sure.similarity:.2g} ({sure.low:.2g} to {sure.high:.2g})" in first.sentence
 
 
@@ -264,13 +325,13 @@ def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
     assert pair.high > 1
     assert pair.tells_nothing
     sentence = next(f.sentence for f in d.findings if f.classes == (0, 1))
-    assert sentence == (
-        "“0” and “1” may look alike or not: too few samples to tell from 2 and 2 confusions."
+    assert (
+        sentence == "It is uncertain how similar these pairs are: “0” and “1” (2 and 2 confusions)."
     )
     vague = diagnose([[400, 0, 3], [0, 300, 0], [0, 0, 600]])
     other = vague.uncertain_pairs[0]
     assert not other.tells_nothing
-    assert "may look alike or not: similarity" in " ".join(f.sentence for f in vague.findings)
+    assert "“0” and “2” (3 and 0 confusions)" in " ".join(f.sentence for f in vague.findings)
 
 
 def test_often_confused_but_not_alike() -> None:
@@ -281,7 +342,7 @@ def test_often_confused_but_not_alike() -> None:
     d = diagnose(counts)
     found = [f for f in d.findings if f.kind == "not_alike"]
     assert found[0].classes == (0, 1)
-    assert "rank 1 by raw counts" in found[0].sentence
+    assert "rank 1 by count" in found[0].sentence
 
 
 def test_many_classes_stay_sparse() -> None:
@@ -341,9 +402,9 @@ def test_advice_is_said_once_and_sentences_stay_indented() -> None:
     console.print(d)
     printed = console.export_text()
     for shown in (str(d), d._repr_html_(), " ".join(printed.split())):
-        assert shown.count("with this class weighing more") == 1
+        assert shown.count("so this may be wanted") == 2
     section = printed.split("Under-predicted\n")[1].split("\n\n")[0]
-    assert all(line.startswith(("  •", "  →", "    ")) for line in section.splitlines())
+    assert all(line.startswith(("  •", "  →", "    ", "  and ")) for line in section.splitlines())
     assert any(line.startswith("    ") for line in section.splitlines())
 
 
@@ -351,8 +412,10 @@ def test_the_headline_of_weighted_samples_says_what_they_weigh() -> None:
     y, p = ["a", "b"] * 50, ["a", "b"] * 49 + ["b", "a"]
     for weight, told in ((1e6, "100,000,000"), (0.015, "1.5")):
         cm = ConfusionMatrix.from_predictions(y, p, sample_weight=np.full(100, weight))
-        assert diagnose(cm).headline.startswith(f"2 classes, samples weighing {told}: ")
-    assert diagnose([[49, 1], [1, 49]]).headline.startswith("2 classes, 100 samples: ")
+        assert diagnose(cm).headline.startswith(f"2 classes, samples weighing {told}, ")
+    assert diagnose([[49, 1], [1, 49]]).headline.startswith(
+        "2 classes, 100 samples, accuracy 0.98, "
+    )
 
 
 def test_json_form() -> None:
@@ -363,6 +426,7 @@ def test_json_form() -> None:
     assert set(data) == {
         *("labels", "total", "counts", "epsilon", "level", "headline", "findings", "look_alikes"),
         *("uncertain_pairs", "biases", "attribution", "reliability", "hierarchy", "order"),
+        *("accuracy", "balanced_accuracy", "typical_similarity"),
     }
     assert data["labels"][0] == "2026-01-01"
     assert data["counts"] == [[5, 1, 0], [2, 6, 0], [0, 0, 0]]
@@ -371,7 +435,7 @@ def test_json_form() -> None:
     )
     # What is there gives the parts of every cell.
     parts = data["attribution"]
-    similarity = np.log(np.array(data["counts"]) + data["epsilon"]) - parts["uniform"]
+    similarity = np.log(np.array(data["counts"]) + data["epsilon"]) - parts["base"]
     similarity -= np.array(parts["label"])[:, None] + parts["prediction"]
     np.testing.assert_allclose(similarity, d.attribution.similarity)
     assert data["biases"][2]["ratio"] is None
@@ -400,7 +464,7 @@ def test_without_epsilon_an_empty_cell_leaves_a_pair_open() -> None:
 def test_two_samples_are_not_enough_and_that_is_said(counts) -> None:
     d = diagnose(counts)
     assert all(f.kind == "careful" for f in d.findings)
-    assert any("effective samples" in f.sentence for f in d.findings)
+    assert any("fewer than 10 samples" in f.sentence for f in d.findings)
     assert "class" in repr(d)
     json.dumps(d.to_dict(), allow_nan=False)
 

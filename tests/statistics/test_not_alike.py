@@ -29,9 +29,12 @@ def test_a_confused_pair_is_told_apart_from_a_rarer_one_that_is_alike() -> None:
     d, apart = found(planted(1))
     assert apart[0].classes == (0, 1)
     assert apart[0].cells == ((1, 0),)
-    assert "rank 1 by raw counts) but less alike than “2” and “3”" in apart[0].sentence
-    assert apart[0].sentence.endswith("; “0” is predicted too readily.")
-    assert "`Rebalancer`" in apart[0].advice
+    assert (
+        "rank 1 by count: 2 and 400 confusions) but less similar than “2” and “3”"
+        in apart[0].sentence
+    )
+    assert apart[0].sentence.endswith("; “0” is over-predicted.")
+    assert "see the prediction bias" in apart[0].advice
     alike = d.look_alikes[0]
     pair = next(p for p in (*d.look_alikes, *d.uncertain_pairs) if (p.first, p.second) == (0, 1))
     assert (alike.first, alike.second) == (2, 3)
@@ -59,7 +62,7 @@ def test_it_is_never_said_of_a_pair_that_stands_out_itself_nor_without_support(s
             p for c, p in pairs.items()
             if c in alike and p.low > pair.high and p.raw_rank > pair.raw_rank
         ]  # fmt: skip
-        assert surer or "would stand out" in finding.sentence
+        assert surer or "not unusually similar" in finding.sentence
 
 
 def test_a_greedy_class_is_told_without_any_look_alike() -> None:
@@ -73,7 +76,7 @@ def test_a_greedy_class_is_told_without_any_look_alike() -> None:
     assert not [f for f in d.findings if f.kind == "look_alike"]
     assert apart
     assert all(0 in finding.classes for finding in apart)
-    assert "but less alike than would stand out: similarity 0.05" in apart[0].sentence
+    assert "but not unusually similar: similarity 0.05" in apart[0].sentence
 
 
 def test_an_even_matrix_has_nothing_to_tell_apart() -> None:
@@ -104,7 +107,7 @@ def test_a_rarely_predicted_class_is_named_as_the_reason() -> None:
     _, apart = found(np.rint(sizes[:, None] * rates).astype(int))
     assert apart
     assert all(1 in finding.classes for finding in apart)
-    assert all(finding.sentence.endswith("“1” is predicted too rarely.") for finding in apart)
+    assert all(finding.sentence.endswith("“1” is under-predicted.") for finding in apart)
 
 
 def test_where_no_reason_is_sure_none_is_given() -> None:
@@ -115,4 +118,4 @@ def test_where_no_reason_is_sure_none_is_given() -> None:
     _, apart = found(np.rint(sizes[:, None] * rates).astype(int))
     assert apart
     assert all(finding.sentence.endswith(").") for finding in apart)
-    assert all("look at the pairs that are alike first" in f.advice for f in apart)
+    assert all("look at the similar pairs first" in f.advice for f in apart)

@@ -40,7 +40,7 @@ def demo(
     """Try it on real data: handwritten digits, learned from a skewed sample.
 
     Trains a small classifier on scikit-learn's digits, of which some are rare, and leaves a page
-    that shows which digits really look alike and which are only over-predicted.
+    that shows which digits really are similar and which are only over-predicted.
 
     [bold]Examples[/bold]
 
@@ -94,18 +94,19 @@ def _tell(data: Demo, study: Study) -> None:
     )
     out.print(
         f"The largest error: a {largest.true} read as {largest.pred}, {largest.count:g} times."
-        f" Against an even matrix that is {similarity} for how alike they are, {label} for how many"
-        f" {largest.true} there are, and {prediction} for how readily {largest.pred} is said.\n"
+        f" Against a typical error that is {similarity} for how similar they are, {label} for how"
+        f" many {largest.true} there are, and {prediction} for how readily {largest.pred} is"
+        " predicted.\n"
     )
     print_matrix(out, bi)
     alike = found.look_alikes[0]
     out.print(
-        f"Most alike: {alike.first} and {alike.second}, similarity {significant(alike.similarity)},"
-        f" though by counts this pair has rank {alike.raw_rank}."
+        f"Most similar: {alike.first} and {alike.second}, similarity"
+        f" {significant(alike.similarity)}, though by counts this pair has rank {alike.raw_rank}."
     )
     for pair in _confused_only(found):
         out.print(
-            f"Less alike: {pair.first} and {pair.second}, similarity"
+            f"Less similar: {pair.first} and {pair.second}, similarity"
             f" {significant(pair.similarity)}, though by counts this pair has rank {pair.raw_rank}."
         )
     out.print()

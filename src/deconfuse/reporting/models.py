@@ -10,7 +10,6 @@ from scipy import sparse
 
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.classes import MAX_SHOWN, Shown
-from deconfuse.reporting.headline import headline_of
 from deconfuse.reporting.payload import (
     AttributionPayload,
     BucketValuesPayload,
@@ -66,7 +65,7 @@ def model_payload(study: Study, name: str) -> ModelPayload:
             if shown.bucket
             else None
         ),
-        headline=headline_of(found),
+        headline=found.headline,
         scores={name: plain_value(value) for name, value in scores.items()},
     )
 

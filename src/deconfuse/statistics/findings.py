@@ -31,6 +31,7 @@ _FREQUENT = 1.5
 _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
+_EXPLAINED = " Given their errors with other classes, this is not unusual."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 # A class is named when epsilon makes or moves more than this share of it.
@@ -131,7 +132,7 @@ def _look_alike(
             f" {count_text(pair.reverse_count)} of {count_text(sizes[1])} {second} as {first};"
             f" similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
             f" {_typical(typical)}; {_ranks(pair)}."
-            f"{'' if beyond_own_errors else ' Their errors with other classes may explain this.'}"
+            f"{'' if beyond_own_errors else _EXPLAINED}"
         ),
         advice=advice,
         classes=(pair.first, pair.second),

@@ -23,6 +23,8 @@ BoolArray = NDArray[np.bool_]
 _TRACE_TOLERANCE, _MOST_FITS = 1e-4, 30
 # And the shares of rows and columns to this.
 _SHARE_TOLERANCE = 1e-9
+# Errors that a class without any may still have with others.
+_UNSEEN = 0.5
 # Sweeps of the second fit, which end sooner where nothing changes any more.
 _SWEEPS = 500
 
@@ -95,7 +97,7 @@ def standing_out(cm: ConfusionMatrix, pairs: NDArray[np.intp], level: float) -> 
         if not now.any():
             break
         found |= now
-    spread = _error_rates(usual[0] - hits, usual[1] - hits)
+    spread = _error_rates(*(np.maximum(side - hits, 0.0) + _UNSEEN for side in usual))
     others = (rows - hits)[pairs] - counts, (columns - hits)[pairs[:, ::-1]] - counts
     return StandingOut(found, _beyond(counts, others, spread, pairs) <= limit)
 
@@ -107,8 +109,7 @@ def _beyond(
     pairs: NDArray[np.intp],
 ) -> FloatArray:
     """Return the probability of so many confusions of two classes, from their other errors."""
-    # Half an error: classes without any others may still have some.
-    true, pred = (np.maximum(side, 0.0) + 0.5 for side in others)
+    true, pred = (np.maximum(side, 0.0) + _UNSEEN for side in others)
     rest = np.prod([side.sum() - side[pairs].sum(axis=1) for side in spread], axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         means = true * pred / rest[:, None]

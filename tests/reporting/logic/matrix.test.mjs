@@ -142,7 +142,7 @@ test("bias is what the diagnosis says, in words", () => {
   Object.assign(payload.models[0].classes, { bias: encode([2.5, 1, NaN], "f4"), verdicts: ["over", "even", "never seen"] });
   const [model] = readStudy(payload).models;
   assert.deepEqual([biasOf(model, 0).word, biasOf(model, 0).ratio], ["over-predicted", 2.5]);
-  assert.equal(biasOf(model, 2).word, "not in the data");
+  assert.equal(biasOf(model, 2).word, "never a label");
 });
 
 test("a page without intervals promises none and says why", () => {

@@ -42,7 +42,7 @@ export function waterfallChart(fall) {
   const low = Math.min(...levels);
   const high = Math.max(...levels, low + 1e-9);
   const x = (/** @type {number} */ value) => 4 + ((width - 8) * (Math.log(value) - low)) / (high - low);
-  const said = { similarity: "looks alike", label: "label factor", prediction: "prediction factor" };
+  const said = { similarity: "similarity", label: "label factor", prediction: "prediction factor" };
   const row = (/** @type {string} */ name, /** @type {any} */ mark, /** @type {string} */ value) => {
     const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
     bar.append(...mark);

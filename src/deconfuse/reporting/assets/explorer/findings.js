@@ -5,8 +5,8 @@ import { isolate, short } from "./format.js";
 
 const TITLES = {
   change: "What changed",
-  look_alike: "Look alike",
-  not_alike: "Confused, yet less alike",
+  look_alike: "Similar",
+  not_alike: "Confused, yet less similar",
   over_predicted: "Over-predicted",
   under_predicted: "Under-predicted",
   careful: "Careful",
