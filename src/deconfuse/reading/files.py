@@ -47,6 +47,8 @@ _FORMATS: dict[str, Format] = {
 _COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _DELIMITERS = (",", "\t", ";", "|")
 _STREAM_START, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x00\x00\x00\x00"
+# How a matrix begins that we saved as CSV.
+_SAVED = (b'"true \\ predicted [', b'"true [')
 _AGAIN = "copy or write it again."
 
 
@@ -145,7 +147,8 @@ def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -
     if suffix is not None and _FORMATS[suffix] != found:
         _refuse_name(path, f"its content is {found}")
     if found == "csv":
-        _refuse_endless(path, plain)
+        if not head.startswith(_SAVED):
+            _refuse_endless(path, plain)
         return DataFile(path, plain, found, head, _header_of(path, suffix, head))
     if head.startswith(_STREAM_START):
         plain = _as_arrow_file(path, plain, spill)
@@ -179,6 +182,9 @@ def _format_of(path: Path, suffix: str | None, head: bytes) -> Format:
         return "arrow"
     if head.startswith(b"PK\x03\x04") and (suffix == ".npz" or b".npy" in head[30:90]):
         return "npz"
+    if head.startswith(_SAVED):
+        # Class names may have any character.
+        return "csv"
     if b"\x00" in head[:4096]:
         raise InputError(
             f"File {str(path)!r} must be CSV, TSV, JSON lines, Parquet, Arrow IPC or NPZ, and is"
