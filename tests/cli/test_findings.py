@@ -312,3 +312,15 @@ def test_it_runs_as_a_program_from_an_empty_folder(tmp_path):
 
 def test_the_names_of_the_fixture_are_the_hostile_ones(hostile):
     assert list(dc.ConfusionMatrix.load(hostile).labels) == HOSTILE
+
+
+def test_the_gate_fails_where_the_second_is_certainly_worse(run, predictions, better):
+    worse = run("compare", better, predictions, "--fail-if-worse", "--margin", "0.02")
+    assert worse.code == 3
+    assert "Accuracy at equal label shares fell: 0.96" in worse.err
+    assert run("compare", better, predictions).code == 0
+    assert run("compare", predictions, better, "--fail-if-worse").code == 0
+    assert run("compare", better, predictions, "--fail-if-worse", "--margin", "0.9").code == 0
+    alone = run("compare", better, predictions, "--margin", "0.02")
+    assert alone.code == 2
+    assert "`--margin` is how much worse the second may be" in alone.err

@@ -66,6 +66,8 @@ class TestMlflow:
         logged = mlflow.get_run(run.info.run_id).data.metrics
         expected = np.mean(np.diag(cm.normalize("bi").matrix))
         assert logged["confusion_matrix.separability"] == pytest.approx(expected)
+        assert logged["confusion_matrix.accuracy"] == pytest.approx(cm.accuracy)
+        assert logged["confusion_matrix.balanced_accuracy"] == pytest.approx(cm.balanced_accuracy)
         assert load_confusion_matrix(run.info.run_id) == cm
 
     def test_keeps_a_matrix_per_step_and_compares_runs(self, mlflow, cm):
@@ -126,6 +128,7 @@ def test_tensorboard_reads_back_what_was_written(cm, tmp_path: Path):
         for step in (0, 5):
             add_confusion_matrix(writer, "val", cm, step=step)
     events = EventAccumulator(str(tmp_path), size_guidance={"images": 0, "tensors": 0}).Reload()
+    assert [event.value for event in events.Scalars("val/accuracy")][-1] > 0
     scores = events.Scalars("val/separability")
     assert [score.step for score in scores] == [0, 5]
     expected = np.mean(np.diag(cm.normalize("bi").matrix))

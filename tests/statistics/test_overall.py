@@ -193,9 +193,12 @@ def test_a_table_unlike_all_draws_has_the_smallest_p_value() -> None:
     draws = np.concatenate([draws, 10 - draws, 10 - draws, draws])
     tables = NullTables(np.arange(4), np.full(4, 20), draws, 2)
     assert overall_test(tables).p_value == 0.1
-    same = NullTables(np.arange(4), np.full(4, 20), np.repeat(draws[:, :1], 10, axis=1), 2)
-    assert overall_test(same, np.full(4, 10.0)).p_value == 1.0
-    assert overall_test(same, np.full(4, 10.0)).smallest == 1.0
+    seen = np.array([[9, 11], [11, 9]])
+    same = NullTables(np.arange(4), np.full(4, 20), np.repeat(seen.reshape(4, 1), 10, axis=1), 2)
+    fit = fit_null(seen, 20 - seen)
+    assert overall_test(same, fit).p_value == 1.0
+    assert overall_test(same, fit).smallest == 1.0
+    assert (overall_test(same, fit).cells == 1.0).all()
 
 
 def test_very_large_counts_work() -> None:

@@ -2,7 +2,8 @@
 
 Exit codes: 0 when all went well, 1 when something is not possible (the matrix cannot be scaled, an
 extra is not installed, a file cannot be written) or the reader of the output left, 2 for a wrong
-option or bad input, 130 when interrupted.
+option or bad input, 3 when `compare --fail-if-worse` finds the second certainly worse, 130 when
+interrupted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["app", "main"]
 
 _EPILOG = (
     "Exit codes: 0 all went well; 1 not possible (not scalable, missing extra, cannot write);"
-    " 2 wrong option or bad input."
+    " 2 wrong option or bad input; 3 certainly worse (compare --fail-if-worse)."
 )
 # The paper's experiments: loaded when they are asked for, and for the list of commands.
 _EXPERIMENTS = ("data", "reproduce")

@@ -223,6 +223,17 @@ def compare(
     ] = None,
     labels: LabelsOption = None,
     union: UnionOption = False,
+    fail_if_worse: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-worse",
+            help="Exit with 3 where the second is certainly worse, and say in what.",
+        ),
+    ] = False,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", help="How much worse it may be, 0.02 for two points."),
+    ] = 0.0,
     epsilon: EpsilonOption = None,
     json: JsonOption = False,
     label: LabelOption = "label",
@@ -241,9 +252,16 @@ def compare(
       deconfuse compare both.csv --prediction old_model --against new_model
 
       deconfuse compare monday.parquet tuesday.parquet --json
+
+      deconfuse compare released.csv candidate.csv --id name --fail-if-worse --margin 0.02
     """
     import deconfuse as dc
 
+    if margin and not fail_if_worse:
+        raise InputError(
+            "`--margin` is how much worse the second may be, got no `--fail-if-worse`.",
+            hint="give both, or neither.",
+        )
     if (file_b is None) == (against is None):
         raise InputError(
             "Two models are compared: give FILE_B, or a second column with `--against`.",
@@ -269,6 +287,11 @@ def compare(
         console.print_json(found.to_dict())
     else:
         console.out().print(found)
+    worse = found.deteriorations(margin) if fail_if_worse else ()
+    for sentence in worse:
+        console.say(sentence)
+    if worse:
+        raise typer.Exit(3)
 
 
 def leave_page(page: Path, *, open_page: bool) -> None:

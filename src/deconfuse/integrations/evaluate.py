@@ -27,7 +27,7 @@ def compute(
     normalize: MethodName = "bi",
     epsilon: float | None = None,
 ) -> dict[str, Any]:
-    """Return a normalized confusion matrix and its separability as a dictionary of plain values.
+    """Return accuracy, separability and a normalized matrix as a dictionary of plain values.
 
     Parameters
     ----------
@@ -45,10 +45,11 @@ def compute(
     Returns
     -------
     dict
-        ``separability`` (mean diagonal of the bi-normalized matrix, not an accuracy),
-        ``n_samples`` (with weights: their sum), ``labels``, ``counts`` and ``matrix`` (lists of
-        rows, true classes on rows), ``normalize`` and ``epsilon``. Everything goes through
-        ``json.dumps``, except dates as class names. Undefined cells, of a class without samples,
+        ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
+        of the bi-normalized matrix, not an accuracy); ``n_samples`` (with weights: their sum),
+        ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``normalize``
+        and ``epsilon``. Everything goes through ``json.dumps``, except dates as class names.
+        Undefined cells, of a class without samples,
         are None.
 
     Examples
@@ -57,8 +58,8 @@ def compute(
     >>> result = compute(predictions=[0, 1, 1, 1], references=[0, 1, 1, 0], normalize="row")
     >>> result["matrix"]
     [[0.5, 0.5], [0.0, 1.0]]
-    >>> sorted(result)
-    ['counts', 'epsilon', 'labels', 'matrix', 'n_samples', 'normalize', 'separability']
+    >>> result["accuracy"], result["balanced_accuracy"]
+    (0.75, 0.75)
     """
     cm = ConfusionMatrix.from_predictions(
         references, predictions, labels=labels, sample_weight=sample_weight
@@ -183,6 +184,8 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
         )
     normalized = cm.normalize(normalize, epsilon)
     return {
+        "accuracy": cm.accuracy,
+        "balanced_accuracy": cm.balanced_accuracy,
         "separability": separability(cm, epsilon=epsilon),
         "n_samples": cm.total,
         "labels": list(cm.labels),

@@ -44,18 +44,23 @@ def log_confusion_matrix(
     Notes
     -----
     Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``,
-    ``counts.png``, ``bi.png`` and ``report.html``, and the metric ``<name>.separability``. The
-    figures are left out for more than 200 classes, where they show nothing; the page shows any
-    number. Files are written before anything is logged, so an error there leaves the run as it was.
+    ``counts.png``, ``bi.png`` and ``report.html``, and the metrics ``<name>.accuracy``,
+    ``<name>.balanced_accuracy`` and ``<name>.separability``. The figures are left out for more
+    than 200 classes, where they show nothing; the page shows any number. Files are written before
+    anything is logged, so an error there leaves the run as it was.
     """
     mlflow = _mlflow()
     check_counts(cm)
     folder = _folder(name, step)
-    score = separability(cm, epsilon=epsilon)
+    scores = {
+        f"{name}.accuracy": cm.accuracy,
+        f"{name}.balanced_accuracy": cm.balanced_accuracy,
+        f"{name}.separability": separability(cm, epsilon=epsilon),
+    }
     with tempfile.TemporaryDirectory() as directory:
         _write(cm, Path(directory), epsilon, page)
         # The metric first: MLflow is stricter about names of metrics than about folders.
-        mlflow.log_metrics({f"{name}.separability": score}, step=step, run_id=run_id)
+        mlflow.log_metrics(scores, step=step, run_id=run_id)
         mlflow.log_artifacts(directory, artifact_path=folder, run_id=run_id)
 
 

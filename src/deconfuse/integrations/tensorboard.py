@@ -42,9 +42,10 @@ def add_confusion_matrix(
 
     Notes
     -----
-    Writes the figures ``<tag>/counts`` and ``<tag>/bi`` (up to 200 classes), the scalar
-    ``<tag>/separability``, and as text ``<tag>/look_alikes``: the ten largest cells off the
-    diagonal of the bi-normalized matrix, with their counts, because an image carries no numbers.
+    Writes the figures ``<tag>/counts`` and ``<tag>/bi`` (up to 200 classes), the scalars
+    ``<tag>/accuracy``, ``<tag>/balanced_accuracy`` and ``<tag>/separability``, and as text
+    ``<tag>/look_alikes``: the ten largest cells off the diagonal of the bi-normalized matrix, with
+    their counts, because an image carries no numbers.
     """
     needed = ("add_figure", "add_scalar", "add_text")
     missing = [name for name in needed if not hasattr(writer, name)]
@@ -59,6 +60,8 @@ def add_confusion_matrix(
         # Our figures belong to no pyplot state, so there is nothing for the writer to close.
         writer.add_figure(f"{tag}/counts", draw(cm), global_step=step, close=False)
         writer.add_figure(f"{tag}/bi", draw(normalized), global_step=step, close=False)
+    writer.add_scalar(f"{tag}/accuracy", cm.accuracy, global_step=step)
+    writer.add_scalar(f"{tag}/balanced_accuracy", cm.balanced_accuracy, global_step=step)
     writer.add_scalar(f"{tag}/separability", separability(normalized), global_step=step)
     writer.add_text(f"{tag}/look_alikes", _table(normalized), global_step=step)
 

@@ -16,15 +16,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import betainc, expit
 from scipy.stats import gamma, norm
 
-__all__ = ["FastTest", "NullFit", "fit_null"]
+__all__ = ["LEAST_FREEDOM", "FastTest", "NullFit", "fit_null"]
 
 FloatArray = NDArray[np.float64]
 PlaceArray = NDArray[np.intp]
 
 _RIDGE = 1e-3
 _NEWTON_STEPS = 40
-# A cell that keeps less than this share of its spread is fixed by the margins.
-_LEAST_FREEDOM = 1e-3
+#: A cell that keeps less than this share of its spread is fixed by the margins.
+LEAST_FREEDOM = 1e-3
 _LEAST_VARIANCE = 1e-9
 _LARGEST_PART = 0.9
 # Hits with less spread than this (in samples squared) cannot differ.
@@ -76,7 +76,7 @@ class NullFit:
         """
         variance = self.total * self.share * (1 - self.share)
         residual = self.first - self.expected
-        tested = (self.freedom > _LEAST_FREEDOM) & (variance > _LEAST_VARIANCE) & (self.total >= 1)
+        tested = (self.freedom > LEAST_FREEDOM) & (variance > _LEAST_VARIANCE) & (self.total >= 1)
         n = np.where(tested, self.total * self.freedom, 1.0)
         share = np.where(tested, self.share, 0.5)
         seen = np.clip(np.where(tested, share * n + residual, 0.5), 0.0, n)

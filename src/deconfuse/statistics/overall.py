@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from deconfuse.statistics.conditional import NullTables
+from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit
 
 __all__ = ["OverallTest", "overall_test"]
 
@@ -44,13 +45,13 @@ class OverallTest:
     away: FloatArray
 
 
-def overall_test(tables: NullTables, expected: FloatArray | None = None) -> OverallTest:
+def overall_test(tables: NullTables, fit: NullFit | None = None) -> OverallTest:
     """Test whether the first of some tables is like the others.
 
     Parameters
     ----------
     tables : NullTables
-    expected : ndarray of shape (n_cells,), optional
+    fit : NullFit, optional
         What is expected of unpaired tables. Without it, as for `paired_tables`, whose spread is
         smaller, expectation and spread are read off the draws.
 
@@ -70,24 +71,31 @@ def overall_test(tables: NullTables, expected: FloatArray | None = None) -> Over
     and Young, 1993): the chance of any false alarm is kept, and cells that cannot deviate much
     cost nothing.
     """
-    centre = tables.draws.mean(axis=1) if expected is None else expected
-    deviances = _squares(tables, centre) if expected is None else _deviances(tables, centre)
+    if fit is None:
+        centre = tables.draws.mean(axis=1)
+        deviances = single = _squares(tables, centre)
+    else:
+        centre = fit.expected
+        deviances = _deviances(tables, centre)
+        # In units of the spread that the margins leave, large cells count as much as small ones.
+        freedom = np.where(fit.freedom > LEAST_FREEDOM, fit.freedom, np.inf)
+        single = deviances / freedom[:, None]
     is_hit = tables.cells % (tables.n_classes + 1) == 0
     hits = tables.draws[is_hit].sum(axis=0) - centre[is_hit].sum()
     statistics = np.stack(
         [
             deviances.sum(axis=0),
             np.maximum(deviances - _UNUSUAL, 0.0).sum(axis=0),
-            deviances.max(axis=0, initial=0.0),
+            single.max(axis=0, initial=0.0),
             np.abs(hits),
         ]
     )
     best = np.min([_upper_ranks(values) for values in statistics], axis=0)
     own = _upper_ranks(-best)
     largest = np.sort(np.round(statistics[2], _DIGITS))
-    below = np.searchsorted(largest, np.round(deviances[:, 0], _DIGITS), side="left")
+    below = np.searchsorted(largest, np.round(single[:, 0], _DIGITS), side="left")
     cells = (len(largest) - below) / len(largest)
-    return OverallTest(float(own[0]), float(own.min()), cells, deviances[:, 0])
+    return OverallTest(float(own[0]), float(own.min()), cells, single[:, 0])
 
 
 def _upper_ranks(values: FloatArray) -> FloatArray:

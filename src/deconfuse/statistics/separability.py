@@ -31,7 +31,8 @@ def separability(matrix: ConfusionMatrix | Normalized, *, epsilon: float | None 
     Returns
     -------
     float
-        From 0 to 1; ``1 / n_classes`` where predictions carry nothing about the class.
+        From 0 to 1; ``1 / n_classes`` where predictions carry nothing about the class, up to
+        noise. See `separability_score` for what moves it.
 
     Examples
     --------
@@ -74,15 +75,22 @@ def separability_score(
     Returns
     -------
     float
-        From 0 to 1; ``1 / n_classes`` where predictions carry nothing about the class.
+        From 0 to 1; ``1 / n_classes`` where predictions carry nothing about the class, up to
+        noise.
 
     Notes
     -----
-    :math:`\frac{1}{C} \sum_i \mathrm{bi}(M + \epsilon)_{ii}`. It stays the same when the test set
-    has other class shares, and when predictions favour some classes by constant factors. Accuracy
-    changes with both, balanced accuracy with the second. So do not read it as the share of right
-    answers. Do not choose thresholds by it either: a class that is predicted only when it is
-    certain has a pure column, so the score can rise while most of that class is missed.
+    :math:`\frac{1}{C} \sum_i \mathrm{bi}(M + \epsilon)_{ii}`. With many samples it stays the same
+    when the test set has other class shares, and when predictions favour some classes by constant
+    factors; accuracy changes with both, balanced accuracy with the second. With few samples it does
+    not: epsilon adds to every class about one sample, nearly all of it error, so that one
+    classifier scores lower on a small test set than on a large one, lower where some classes are
+    rare, and below 1 even without any error. So compare scores of test sets of one size and mix
+    only. ``deconfuse.estimate_bi(cm).separability`` has nearly no such bias, and an interval.
+
+    Do not read it as the share of right answers; show accuracy beside it. Do not choose thresholds
+    by it either: a class that is predicted only when it is certain has a pure column, so the score
+    can rise while most of that class is missed.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def _tested(
         raw = chi2.sf(exact.away, 1)
     elif len(fit.cells) <= _MOST_DRAWN:
         tables = unpaired_tables(one, other, fit.share, _fitting(len(fit.cells)), rng)
-        exact = overall_test(tables, fit.expected)
+        exact = overall_test(tables, fit)
         raw = fast.raw
     else:
         return result
