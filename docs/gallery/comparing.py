@@ -81,14 +81,14 @@ def main(folder: Path) -> None:
             dark = abs(result.difference[i, j]) > 0.07
             ax.text(j, i, "•", ha="center", va="center", size=13, color="w" if dark else "k")
         ax.set(
-            title=f"even − {name}",
+            title=f"{name} − even",
             xlabel="Predicted label",
             ylabel="True label",
             xticks=range(10),
             yticks=range(10),
         )
     figure.colorbar(image, ax=axes, label="difference of bi-normalized cells", extend="both")
-    figure.suptitle("Dots: certain differences (Holm, 5 % for all cells together)")
+    figure.suptitle("Dots: certain differences (5 % for all cells together)")
     save(figure, folder, "comparing.png")
     header = [
         "models",
