@@ -30,7 +30,7 @@ ROWS = [
     ["storage", "examples"],
     ["scaling"],
     ["normalization", "agreement"],
-    ["_score_names", "_scores", "statistics", "_offset_search", "rebalance", "area"],
+    ["_scores", "statistics", "rebalance", "area"],
     ["reading"],
     ["geometry"],
     ["reporting"],

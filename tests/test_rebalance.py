@@ -202,7 +202,7 @@ def test_columns_named_by_classes_say_which_is_which(library: str, kind: type) -
     expected = Rebalancer(classes=names.tolist()).fit(scores, names[codes])
     assert rebalancer.classes_.tolist() == names.tolist()
     assert rebalancer.feature_names_in_.tolist() == texts
-    np.testing.assert_array_equal(rebalancer.offsets_, expected.offsets_)
+    np.testing.assert_allclose(rebalancer.offsets_, expected.offsets_, rtol=1e-9)
     np.testing.assert_array_equal(rebalancer.predict(frame), expected.predict(scores))
     assert (rebalancer.predict(frame) == names[codes]).mean() > 0.7
 
@@ -221,20 +221,20 @@ def _frame(library: str, columns: dict[str, Floats]):
     return pd.DataFrame(columns)
 
 
-def test_names_of_columns_that_are_no_classes_say_nothing() -> None:
+def test_numbers_that_pandas_gives_to_columns_say_nothing() -> None:
     require("pandas")
     import pandas as pd
 
     scores, codes = _biased(np.random.default_rng(4), 100, np.array([1.0, 0.0, -1.0]))
     names = np.array(["no", "perhaps", "yes"])
     plain = Rebalancer().fit(scores, names[codes])
-    for columns in (["x", "y", "z"], ["p_no", "p_perhaps", "p_yes"], [0, 1, 2], [7, 8, 9]):
+    for columns in ([0, 1, 2], [7, 8, 9]):
         rebalancer = Rebalancer().fit(pd.DataFrame(scores, columns=columns), names[codes])
-        np.testing.assert_array_equal(rebalancer.offsets_, plain.offsets_)
+        np.testing.assert_allclose(rebalancer.offsets_, plain.offsets_, rtol=1e-9)
     assert not hasattr(rebalancer, "feature_names_in_")
     numbered = pd.DataFrame(scores[:, [2, 0, 1]])
     chosen = Rebalancer(classes=[2, 0, 1]).fit(numbered, codes)
-    np.testing.assert_allclose(chosen.offsets_, plain.offsets_[[2, 0, 1]])
+    np.testing.assert_allclose(chosen.offsets_, plain.offsets_[[2, 0, 1]], rtol=1e-3)
 
 
 def test_a_named_column_without_samples_is_a_class() -> None:
@@ -283,57 +283,61 @@ def test_decision_function_of_two_classes_is_one_column() -> None:
 def test_class_weights_raise_what_is_predicted_too_rarely() -> None:
     counts = np.array([[900, 50, 50], [300, 600, 100], [30, 10, 60]])
     cm = ConfusionMatrix.from_counts(counts, labels=["a", "b", "c"])
-    weights = class_weights(cm, shrinkage=0.0)
-    right = cm.normalize("bi").right
-    expected = right / np.exp(np.log(right)).mean()
-    np.testing.assert_allclose(list(weights.values()), expected)
+    weights = class_weights(cm)
+    expected = np.cbrt(cm.normalize("bi").right)
+    np.testing.assert_allclose(list(weights.values()), expected / expected.mean())
     assert weights["a"] < 1 < weights["c"]
     # Labels counted more often say nothing new of the predictions.
-    again = class_weights(
-        ConfusionMatrix.from_counts(counts * np.array([[1], [1], [10]]), labels=["a", "b", "c"]),
-        epsilon=0.0,
-        shrinkage=0.0,
-    )
-    plain = class_weights(cm, epsilon=0.0, shrinkage=0.0)
+    more = ConfusionMatrix.from_counts(counts * np.array([[1], [1], [10]]), labels=["a", "b", "c"])
+    again, plain = (class_weights(matrix, epsilon=0.0) for matrix in (more, cm))
     np.testing.assert_allclose(list(again.values()), list(plain.values()), rtol=1e-6)
 
 
-def test_class_weights_of_weighted_counts_trust_fewer_samples() -> None:
-    counts = np.array([[90.0, 10.0], [40.0, 60.0]])
-    sure = class_weights(ConfusionMatrix.from_counts(counts))
-    unsure = class_weights(ConfusionMatrix.from_counts(counts, variances=25 * counts))
-    assert 1 > unsure[0] > sure[0]
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([[5, 1], [0, 0]], "must have samples, got none of 1"),
+        ([[5, 0], [3, 0]], "must have predictions, got none of 1"),
+    ],
+)
+def test_class_weights_need_every_class_in_both_margins(counts, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        class_weights(counts)
+    assert "Rebalancer" in str(caught.value)
 
 
-def test_class_weights_of_a_class_without_samples_are_neutral() -> None:
-    counts = np.array([[500, 100, 100], [50, 500, 100], [0, 0, 0]])
-    with pytest.warns(DeconfuseWarning, match="No sample of 2: nothing says how these classes"):
-        weights = class_weights(counts)
-    seen = class_weights(counts[:2, :2])
-    assert weights[0] / weights[1] == pytest.approx(seen[0] / seen[1])
-    # Neutral: the geometric mean of the others, so between them.
-    assert weights[2] ** 2 == pytest.approx(weights[0] * weights[1], rel=0.01)
-    assert np.mean(list(weights.values())) == pytest.approx(1.0)
-    with pytest.warns(DeconfuseWarning, match="No sample of 1, 2"):
-        assert class_weights([[5, 1, 0], [0, 0, 0], [0, 0, 0]]) == {0: 1.0, 1: 1.0, 2: 1.0}
+@pytest.mark.parametrize("strength", [0.0003, 0.003, 0.03])
+def test_training_with_the_class_weights_gains_what_the_offsets_gain(strength: float) -> None:
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        inputs, labels = load_digits(return_X_y=True)
+        order = rng.permutation(len(labels))
+        train, validation, test = np.split(order, [800, 1300])
+        # Classes 0 to 4 are frequent, the others have a fifth of their samples.
+        train, validation = (
+            part[(labels[part] < 5) | (rng.random(len(part)) < 0.2)] for part in (train, validation)
+        )
 
+        def fit(weight, *, strength=strength, inputs=inputs, labels=labels, train=train):
+            model = LogisticRegression(C=strength, max_iter=3000, class_weight=weight)
+            return model.fit(inputs[train], labels[train])
 
-def test_class_weights_of_many_classes_some_without_samples() -> None:
-    rng = np.random.default_rng(0)
-    true, predicted = rng.integers(0, 2500, (2, 20_000))
-    cm = ConfusionMatrix.from_predictions(
-        true, np.where(rng.random(20_000) < 0.9, true, predicted), labels=range(3000)
-    )
-    assert cm.is_sparse
-    with pytest.warns(DeconfuseWarning, match="No sample of"):
-        weights = np.array(list(class_weights(cm).values()))
-    assert weights.mean() == pytest.approx(1.0)
-    assert np.ptp(weights[2500:]) == 0
-
-
-def test_class_weights_need_samples() -> None:
-    with pytest.raises(InputError, match="Class weights need samples, but all counts are zero"):
-        class_weights(np.zeros((2, 2), dtype=int))
+        plain = fit(None)
+        rebalancer = Rebalancer().fit(plain.predict_proba(inputs[validation]), labels[validation])
+        weighted = fit(rebalancer.class_weights_)
+        base, offset, again = (
+            balanced_accuracy_score(labels[test], predicted)
+            for predicted in (
+                plain.predict(inputs[test]),
+                rebalancer.predict(plain.predict_proba(inputs[test])),
+                weighted.predict(inputs[test]),
+            )
+        )
+        gains.append((offset - base, again - base))
+    by_offsets, by_weights = np.mean(gains, axis=0)
+    assert by_offsets > 0
+    assert by_weights > 0.8 * by_offsets - 0.01
 
 
 SCORES, LABELS = _biased(np.random.default_rng(9), 30, np.zeros(3))
@@ -343,7 +347,7 @@ LABELS[:3] = range(3)
 @pytest.mark.parametrize(
     ("scores", "y", "message"),
     [
-        (SCORES[:, :2], LABELS, "one column a class, got n_features = 2 and 3 classes"),
+        (SCORES[:, :2], LABELS, "one column per class, got n_features = 2 and 3 classes"),
         (np.where(SCORES > 2.5, np.nan, SCORES), LABELS, "`scores` must be finite"),
         (np.ones((30, 3)), LABELS, "must differ between the classes"),
         (np.eye(3)[LABELS], LABELS, "got one-hot rows: one 1 and else 0"),
@@ -375,14 +379,6 @@ def test_bad_scores_and_labels(scores, y, message: str) -> None:
         ({"shrinkage": -1.0}, "`shrinkage` must be a number of zero or more"),
         ({"shrinkage": "a"}, "`shrinkage` must be a number of zero or more, got 'a'"),
         ({"shrinkage": None}, "`shrinkage` must be a number of zero or more, got None"),
-        ({"step": 0.0}, "`step` must be above 0"),
-        ({"step": "a"}, "`step` must be above 0 and at most 1, got 'a'"),
-        ({"max_iter": 0}, "`max_iter` must be at least 1"),
-        ({"max_iter": 1.5}, "`max_iter` must be at least 1, and a whole number, got 1.5"),
-        ({"max_iter": "5"}, "and a whole number, got '5'"),
-        ({"tol": -1.0}, "`tol` must be a number of zero or more"),
-        ({"tol": "a"}, "`tol` must be a number of zero or more, got 'a'"),
-        ({"tol": float("nan")}, "`tol` must be a number of zero or more, got nan"),
         ({"kind": "probabilities"}, "Probabilities must lie between 0 and 1"),
         ({"classes": [0, 1]}, "got 3 columns for 2 classes"),
         ({"classes": [0, 1, 7]}, "must be classes of the columns, got 2"),
@@ -396,7 +392,7 @@ def test_bad_parameters(parameters, message: str) -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(3), "one value a sample"),
+        (np.ones(3), "one value per sample"),
         (-np.ones(30), "finite, not negative"),
         (np.zeros(30), "not all zero"),
         (["a"] * 30, "`sample_weight` must be numbers"),
@@ -410,11 +406,10 @@ def test_bad_weights(weights, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "classes", "message"),
     [
-        (["a", "b", "d"], None, "must name every class of `y` once, got none named 'c'"),
-        (["a", "b", "b"], None, "got none named 'c': the columns are 'a', 'b', 'b'"),
-        (["p_c", "p_a", "p_b"], None, "got 'p_c', 'p_a', 'p_b' where sorted, the classes of `y`"),
-        (["c", "a", "b"], ["a", "b", "c"], "in the order of the classes, got 'c', 'a', 'b' where"),
-        (["y=b", "y=a", "y=c"], ["a", "b", "c"], "`classes` are 'a', 'b', 'c'"),
+        (["a", "b", "d"], None, "must be the classes, got 'a', 'b', 'd' for the classes 'a', 'b'"),
+        (["a", "b", "b"], None, "must be the classes, got 'a', 'b', 'b'"),
+        (["p_c", "p_a", "p_b"], None, "must be the classes, got 'p_c', 'p_a', 'p_b'"),
+        (["c", "a", "b"], ["a", "b", "c"], "`classes` must be in the order of the columns"),
     ],
 )
 def test_names_of_columns_that_do_not_fit(columns, classes, message: str) -> None:
@@ -422,20 +417,14 @@ def test_names_of_columns_that_do_not_fit(columns, classes, message: str) -> Non
     import pandas as pd
 
     frame, y = pd.DataFrame(SCORES, columns=columns), np.array(["a", "b", "c"])[LABELS]
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=message):
         Rebalancer(classes=classes).fit(frame, y)
-    assert "Rebalancer(classes=[...])" in str(caught.value)
 
 
-def test_names_of_columns_that_are_twice_or_of_two_types() -> None:
-    require("pandas")
-    import pandas as pd
-
-    four = np.c_[SCORES, SCORES[:, 0]]
-    with pytest.raises(InputError, match=r"every class of `y` once, got one name twice"):
-        Rebalancer().fit(pd.DataFrame(four, columns=["0", "1", "2", "0"]), LABELS)
-    with pytest.raises(InputError, match="classes of one type, got 'other' beside 0, 1, 2"):
-        Rebalancer().fit(pd.DataFrame(four, columns=["0", "1", "2", "other"]), LABELS)
+def test_scores_worse_than_guessing_are_warned_of() -> None:
+    scores, y = _biased(np.random.default_rng(4), 600, np.zeros(3))
+    with pytest.warns(DeconfuseWarning, match="worse than guessing"):
+        Rebalancer().fit(scores[:, [1, 2, 0]], y)
 
 
 def test_columns_when_predicting_must_be_those_of_fit() -> None:
@@ -534,12 +523,6 @@ def test_bad_scores_when_predicting() -> None:
         rebalancer.predict(SCORES[:, :2])
 
 
-def test_bad_shrinkage_of_class_weights() -> None:
-    for shrinkage in (-1, "a", None):
-        with pytest.raises(InputError, match="`shrinkage` must be a number of zero or more"):
-            class_weights(ConfusionMatrix.from_counts([[1, 0], [0, 1]]), shrinkage=shrinkage)
-
-
 def test_class_weights_take_bare_counts() -> None:
     counts = [[90, 10], [40, 60]]
     assert class_weights(counts) == class_weights(ConfusionMatrix.from_counts(counts))
@@ -558,6 +541,3 @@ def test_columns_that_pandas_numbered_are_taken_by_position() -> None:
     assert model.classes_.tolist() == [0, 1, 2]
     assert (model.predict(table.iloc[:, 1:]) == y).mean() > 0.7
     assert Rebalancer().fit(table.iloc[:, 1:], y + 1).classes_.tolist() == [1, 2, 3]
-    wider = pd.DataFrame(np.column_stack([y, scores, scores[:, 0]])).iloc[:, 1:]
-    with pytest.raises(InputError, match="numbered 1, 2, 3, 4 may be classes or only numbers"):
-        Rebalancer().fit(wider, y + 1)

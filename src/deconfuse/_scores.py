@@ -1,4 +1,4 @@
-"""Scores and labels as `Rebalancer` is given them to trusted arrays, or the errors why not."""
+"""Validate the scores, labels and weights that `Rebalancer` is given."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from deconfuse._checks import as_label, class_names, show
-from deconfuse._score_names import classes_by_name, plain, refuse_other_order
 from deconfuse._sources import from_torch
-from deconfuse.errors import InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 
 __all__ = [
     "FloatArray",
@@ -21,9 +20,12 @@ __all__ = [
     "as_scores",
     "as_weights",
     "check_informative",
+    "check_same_names",
+    "column_names",
     "kind_of_scores",
     "log_scores",
     "looks_like_probabilities",
+    "plain",
     "refuse_probabilities",
 ]
 
@@ -99,7 +101,7 @@ def refuse_probabilities(table: FloatArray, *, is_told: bool) -> None:
 
 
 def as_scores(scores: ArrayLike) -> FloatArray:
-    """Return scores as a finite table, one row a sample and one column a class."""
+    """Return scores as a finite table, one row per sample and one column per class."""
     if issparse(scores):
         raise InputError("`scores` must be a dense array, got a sparse one.", hint="`.toarray()`.")
     raw = np.asarray(from_torch(scores))
@@ -109,11 +111,11 @@ def as_scores(scores: ArrayLike) -> FloatArray:
         table = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            "`scores` must be a table of numbers, one row a sample and one column a class."
+            "`scores` must be a table of numbers, one row per sample and one column per class."
         ) from error
     if table.ndim != 2:
         raise InputError(
-            f"`scores` must be a 2D array, one column a class, got {table.ndim}D of shape"
+            f"`scores` must be a 2D array, one column per class, got {table.ndim}D of shape"
             f" {table.shape}.",
             hint="for two classes: `np.column_stack([-margin, margin])` or `[1 - p, p]`. "
             "Reshape your data with `.reshape(1, -1)` if it is one sample.",
@@ -186,37 +188,44 @@ def _column_classes(
         chosen = np.asarray(class_names(classes, name="classes"))
         if len(chosen) != n_columns:
             raise InputError(
-                f"`scores` must have one column a class, got {n_columns} columns for"
+                f"`scores` must have one column per class, got {n_columns} columns for"
                 f" {len(chosen)} classes."
             )
-        refuse_other_order(chosen, names, "`classes`")
+        texts, given = (
+            [_text(value) for value in plain(chosen)],
+            [str(name) for name in names or ()],
+        )
+        if given != texts and sorted(given) == sorted(texts):
+            raise InputError(
+                f"`classes` must be in the order of the columns, got {show(plain(chosen))} for"
+                f" columns named {show(given)}.",
+                hint="leave `classes` out: the columns are named by them.",
+            )
         return chosen
-    named = None if names is None else classes_by_name(seen, names)
-    if named is not None:
-        return named
+    if names is not None and not _is_numbering(names, seen):
+        return _classes_by_name(seen, names)
     if len(seen) == n_columns:
-        refuse_other_order(seen, names, "sorted, the classes of `y`")
         return seen
     if len(seen) < n_columns and seen.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_columns:
         return np.arange(n_columns)
     raise InputError(
-        f"`scores` must have one column a class, got n_features = {n_columns} and {len(seen)}"
+        f"`scores` must have one column per class, got n_features = {n_columns} and {len(seen)}"
         f" classes in `y`: {show(plain(seen))}.",
         hint="say which class each column is: `Rebalancer(classes=[...])`.",
     )
 
 
 def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray:
-    """Return one weight a sample."""
+    """Return one weight per sample."""
     if sample_weight is None:
         return np.ones(n_samples)
     try:
         weights = np.asarray(from_torch(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError("`sample_weight` must be numbers, one a sample.") from error
+        raise InputError("`sample_weight` must be numbers, one per sample.") from error
     if weights.shape != (n_samples,):
         raise InputError(
-            f"`sample_weight` must have one value a sample, got shape {weights.shape} for"
+            f"`sample_weight` must have one value per sample, got shape {weights.shape} for"
             f" {n_samples} samples."
         )
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -241,7 +250,7 @@ def check_informative(table: FloatArray, codes: NDArray[np.intp]) -> None:
     if not np.ptp(table, axis=1).any():
         raise InputError(
             "`scores` must differ between the classes, got rows of equal scores throughout.",
-            hint="pass the scores before argmax, one column a class.",
+            hint="pass the scores before argmax, one column per class.",
         )
     lowest, highest = float(table.min()), float(table.max())
     is_highest = table == highest
@@ -263,3 +272,73 @@ def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     if len(kinds) > 1:
         raise InputError("`y` must name classes by one type, got several. Unknown label type.")
     return np.asarray(names)
+
+
+def column_names(scores: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame, or None where there are none but numbers."""
+    columns = getattr(scores, "column_names", getattr(scores, "columns", None))
+    if columns is None or not np.iterable(columns):
+        return None
+    names = list(columns)
+    return None if names == list(range(len(names))) else names
+
+
+def _is_numbering(names: Sequence[Any], seen: NDArray[Any]) -> bool:
+    """Return whether names are the numbers that pandas gives by itself, and not the classes."""
+    if not all(isinstance(name, (int, np.integer)) for name in names):
+        return False
+    is_run = np.array_equal(names, np.arange(names[0], names[0] + len(names)))
+    return bool(is_run) and not set(plain(seen)) <= {int(name) for name in names}
+
+
+def _classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any]:
+    """Return the class of each column by its name.
+
+    Names are compared as text, since files store numbers so.
+    """
+    known = {_text(value): value for value in plain(seen)}
+    texts = [str(name) for name in names]
+    lacking = [value for text, value in known.items() if text not in set(texts)]
+    if lacking or len(set(texts)) < len(texts):
+        raise InputError(
+            f"Named columns of `scores` must be the classes, got {show(names)} for the classes"
+            f" {show(plain(seen))}.",
+            hint="name each column by its class, or say which class each column is, in their"
+            " order: `Rebalancer(classes=[...])`.",
+        )
+    # A column without samples is a class too, of the type of the others.
+    if seen.dtype.kind in "iu" and all(text.lstrip("-").isdecimal() for text in texts):
+        return np.array([int(text) for text in texts])
+    return np.array([known.get(text, text) for text in texts])
+
+
+def check_same_names(names: Sequence[Any] | None, fitted: Sequence[Any] | None, who: str) -> None:
+    """Raise, or warn where one side has none, if columns are not those of `fit`.
+
+    The words are scikit-learn's, which its users look for.
+    """
+    if names == fitted:
+        return
+    if names is None or fitted is None:
+        said, how = ("X has", "without") if names else ("X does not have valid", "with")
+        warn(
+            f"{said} feature names, but {who} was fitted {how} feature names: columns are taken in"
+            " their order.",
+            DeconfuseWarning,
+        )
+        return
+    raise InputError(
+        "`scores` must have the columns of `fit`. The feature names should match those that were"
+        f" passed during fit, in the same order: {show(fitted)}, got {show(names)}.",
+        hint="bring the columns in that order, as `scores[names]` does.",
+    )
+
+
+def _text(value: Any) -> str:
+    # Classes that are whole numbers stand as floats in many tables.
+    return str(int(value)) if isinstance(value, float) else str(value)
+
+
+def plain(values: Any) -> list[Any]:
+    """Return class names as Python scalars."""
+    return [value.item() if isinstance(value, np.generic) else value for value in values]

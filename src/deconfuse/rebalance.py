@@ -1,24 +1,21 @@
-"""Scores and labels of a validation set to one offset a class that takes prediction bias away.
+"""Fit one offset per class to the scores of a validation set, so that prediction bias goes away.
 
-Also the class weights for a loss that the same diagonals imply. Class similarity is left alone:
-no offset can tell apart what the scores do not.
+Class similarity is left alone: no offset can separate what the scores do not.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from deconfuse._checks import Label, is_finite_number, is_whole_number, show
-from deconfuse._offset_search import OffsetSearch, temperature_of, trust_in_errors
-from deconfuse._score_names import check_same_names, column_names, plain
+from deconfuse._checks import Label, is_finite_number, show
 from deconfuse._scores import (
     FloatArray,
     ScoreKind,
@@ -26,22 +23,25 @@ from deconfuse._scores import (
     as_scores,
     as_weights,
     check_informative,
+    check_same_names,
+    column_names,
     kind_of_scores,
     log_scores,
     looks_like_probabilities,
+    plain,
     refuse_probabilities,
 )
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 
 __all__ = ["Rebalancer", "ScoreKind", "class_weights"]
 
 
 class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Learn one offset a class, added to log-scores, that takes prediction bias away.
+    r"""Learn one offset per class, added to log-scores, that removes prediction bias.
 
     Fit it on a validation set: the scores of a trained classifier and the true classes. It then
-    predicts in place of ``argmax(scores)``. The classifier itself is not touched.
+    predicts in place of ``argmax(scores)``. The classifier itself is not changed.
 
     Parameters
     ----------
@@ -52,17 +52,11 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities.
     classes : sequence, optional
         The class of each column. By default the names of the columns, where scores come as a
-        frame whose columns are named by the classes; else the sorted classes of ``y``; where these
-        are fewer than the columns and whole numbers, ``0, 1, 2, ...``.
+        frame; else the sorted classes of ``y``; where these are fewer than the columns and
+        integers, ``0, 1, 2, ...``.
     shrinkage : float
-        How many imaginary errors speak for "no offset" in each class. Zero trusts the validation
-        set fully; a class with few errors in it moves little.
-    step : float
-        Length of a step along the logs of the right diagonal, between 0 and 1.
-    max_iter : int
-        Largest number of steps.
-    tol : float
-        Stop when no offset changes by more than this.
+        Strength of the ridge penalty that pulls offsets to zero, in samples. Zero trusts the
+        validation set fully.
 
     Attributes
     ----------
@@ -70,16 +64,19 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     offsets_ : ndarray of shape (n_classes,)
         Added to logits or to log-probabilities. Their mean over the classes seen is zero.
     class_weights_ : dict of class to float
-        Weights for a loss that would have had the same effect in training, with mean one.
+        Weights for a loss that has a similar effect in training: ``exp(offsets_)``, scaled so that
+        the mean over the validation samples is one.
     temperature_ : float
-        By how much the log-scores were divided to be on the scale of log-odds while fitting.
+        By how much the log-scores are divided to be on the scale of log-odds.
     n_iter_ : int
-        Steps taken.
+        Steps of the optimizer.
     converged_ : bool
-        Whether the steps came to rest. If not, the offsets are the mean of the later steps: counts
-        jump, so that the last steps may go to and fro between a few samples.
+        Whether it converged.
     objective_, baseline_objective_ : float
         Balanced accuracy on the validation set, with the offsets and without.
+    accuracy_, baseline_accuracy_ : float
+        Accuracy on the validation set, with the offsets and without. Where classes are uneven, it
+        usually falls: predictions of frequent classes are given up for rare ones.
     n_features_in_ : int
         Number of columns of the scores.
     feature_names_in_ : ndarray of shape (n_classes,)
@@ -87,21 +84,17 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
+    The offsets :math:`o` and a common factor :math:`b` (one over the temperature) minimize the
+    cross-entropy of :math:`b\,(s + o)` in which every class has the same weight, plus a ridge
+    penalty on :math:`o` relative to the spread of the scores. This is bias-corrected temperature
+    scaling under a balanced prior. So the label distribution of the validation set does not matter.
+
     A weighted loss with class weights :math:`w` moves the best log-scores by :math:`\log w`, so
-    offsets and class weights say the same. With :math:`M` the confusion matrix of the shifted
-    scores and :math:`D^l (M + \varepsilon) D^r` its bi-normalization, an over-predicted class has a
-    small :math:`D^r_j`. Each step adds
-
-    .. math:: \eta\,\frac{e_j \log D^r_j - k\, o_j}{e_j + k}
-
-    to offset :math:`o_j`, where :math:`e_j` is the number of errors that involve class :math:`j`
-    and :math:`k` the shrinkage. At rest :math:`\log D^r_j = (k / e_j)\, o_j`: without shrinkage the
-    right diagonal is constant, which is to say that for equally frequent labels all classes are
-    predicted equally often. The label distribution of the validation set does not matter: the left
-    diagonal takes it out.
+    offsets and class weights say the same.
 
     Offsets that do not reach the balanced accuracy of no offset on the validation set are not
-    taken: then the best step on the way is, which may be no offset at all.
+    used: they are then zero. For a calibrated classifier, subtracting the log of the training
+    prior needs no validation set and is as good.
 
     Examples
     --------
@@ -125,17 +118,11 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         kind: ScoreKind = "auto",
         classes: Sequence[Any] | None = None,
-        shrinkage: float = 2.0,
-        step: float = 0.5,
-        max_iter: int = 60,
-        tol: float = 1e-3,
+        shrinkage: float = 3.0,
     ) -> None:
         self.kind = kind
         self.classes = classes
         self.shrinkage = shrinkage
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
 
     def fit(
         self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -145,7 +132,7 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         scores : array-like of shape (n_samples, n_classes)
-            Logits or probabilities, one column a class.
+            Logits or probabilities, one column per class.
         y : array-like of shape (n_samples,)
             True classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -180,30 +167,36 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = np.bincount(codes, weights, minlength=table.shape[1]) > 0
         if not seen.all():
             absent = [self.classes_[index] for index in np.flatnonzero(~seen)]
-            warnings.warn(
+            warn(
                 f"No validation sample of {show(plain(absent))}: nothing says how these classes"
-                " are biased, so their offset is the mean one, zero.",
+                " are biased, so their offset is zero.",
                 DeconfuseWarning,
-                stacklevel=2,
             )
         logs = log_scores(table, self.kind_)
-        self.temperature_ = temperature_of(logs, codes, weights)
-        search = OffsetSearch(logs / self.temperature_, codes, weights, seen, self.shrinkage)
-        steps = search.run(step=self.step, max_iter=self.max_iter, tol=self.tol)
-        self.offsets_ = steps.offsets * self.temperature_
-        self.n_iter_ = steps.n_iter
-        self.converged_ = steps.converged
-        self.objective_ = steps.objective
-        self.baseline_objective_ = steps.baseline
-        self.class_weights_ = dict(
-            zip(plain(self.classes_), _mean_one(steps.offsets).tolist(), strict=True)
+        plain_scores, self.baseline_accuracy_ = _accuracies(logs, codes, weights)
+        self.baseline_objective_ = plain_scores
+        _warn_below_chance(plain_scores, int(seen.sum()), len(codes))
+        fit = _fit_offsets(logs, codes, weights, self.shrinkage)
+        self.temperature_, self.n_iter_, self.converged_ = (
+            fit.temperature,
+            fit.n_iter,
+            fit.converged,
         )
+        self.offsets_ = fit.offsets
+        self.objective_, self.accuracy_ = _accuracies(logs + self.offsets_, codes, weights)
+        if self.objective_ < self.baseline_objective_:
+            self.offsets_ = np.zeros(table.shape[1])
+            self.objective_, self.accuracy_ = self.baseline_objective_, self.baseline_accuracy_
+        # The mean over samples is one, so that the strength of a regularization stays what it was.
+        shares = np.bincount(codes, weights, minlength=len(self.offsets_)) / weights.sum()
+        class_weights = np.exp(self.offsets_) / (shares @ np.exp(self.offsets_))
+        self.class_weights_ = dict(zip(plain(self.classes_), class_weights.tolist(), strict=True))
         return self
 
     def decision_function(self, scores: ArrayLike) -> FloatArray:
-        """Return the shifted log-scores, one column a class.
+        """Return the shifted log-scores, one column per class.
 
-        For two classes, as scikit-learn has it: one value a sample, the second column minus the
+        For two classes, as scikit-learn has it: one value per sample, the second column minus the
         first.
         """
         shifted = self._shifted(scores)
@@ -229,7 +222,7 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if table.shape[1] != self.n_features_in_:
             # scikit-learn's own words, which its checks and its users look for.
             raise InputError(
-                f"`scores` must have one column a class: X has {table.shape[1]} features, but"
+                f"`scores` must have one column per class: X has {table.shape[1]} features, but"
                 f" Rebalancer is expecting {self.n_features_in_} features as input."
             )
         if self._refuses_probabilities:
@@ -250,95 +243,121 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             names = ", ".join(f'"{name}"' for name in get_args(ScoreKind))
             raise InputError(f"`kind` must be one of {names}, got {self.kind!r}.")
         _check_shrinkage(self.shrinkage)
-        if not is_finite_number(self.step) or not 0 < self.step <= 1:
-            raise InputError(f"`step` must be above 0 and at most 1, got {self.step!r}.")
-        if not is_whole_number(self.max_iter) or self.max_iter < 1:
-            raise InputError(
-                f"`max_iter` must be at least 1, and a whole number, got {self.max_iter!r}."
-            )
-        if not is_finite_number(self.tol) or self.tol < 0:
-            raise InputError(f"`tol` must be a number of zero or more, got {self.tol!r}.")
 
 
-def class_weights(
-    cm: ConfusionMatrix | Any, *, epsilon: float | None = None, shrinkage: float = 2.0
-) -> dict[Label, float]:
-    r"""Return the class weights for a loss that the right diagonal of a confusion matrix implies.
+class _Fit(NamedTuple):
+    offsets: FloatArray
+    temperature: float
+    n_iter: int
+    converged: bool
+
+
+def _fit_offsets(
+    logs: FloatArray, codes: NDArray[np.intp], weights: FloatArray, shrinkage: float
+) -> _Fit:
+    """Minimize the balanced cross-entropy over a temperature and one offset per class."""
+    n_classes = logs.shape[1]
+    totals = np.bincount(codes, weights, minlength=n_classes)
+    seen = totals > 0
+    shares = weights / totals[codes] / seen.sum()
+    n_effective = float(weights.sum() ** 2 / (weights**2).sum())
+    # Relative to their spread, so that scores of any scale have the same offsets in these units.
+    spread = float(np.ptp(logs, axis=1).mean())
+    relative = logs / spread
+    rows = np.arange(len(codes))
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        factor = np.exp(parameters[0])
+        shifted = relative + parameters[1:]
+        log_probabilities = log_softmax(factor * shifted, axis=1)
+        # A price on the factor keeps scores without errors from going to infinity.
+        value = (
+            -shares @ log_probabilities[rows, codes]
+            + (shrinkage * (parameters[1:] ** 2).sum() + factor / 10) / n_effective
+        )
+        gradient = np.exp(log_probabilities) * shares[:, None]
+        gradient[rows, codes] -= shares
+        slope = factor * ((gradient * shifted).sum() + 0.1 / n_effective)
+        slopes = factor * gradient.sum(axis=0) + 2 * shrinkage / n_effective * parameters[1:]
+        return float(value), np.append(slope, np.where(seen, slopes, 0.0))
+
+    start = np.append(1.0, np.zeros(n_classes))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1_000})
+    offsets = found.x[1:] * spread
+    offsets[seen] -= offsets[seen].mean()
+    return _Fit(offsets, spread / float(np.exp(found.x[0])), int(found.nit), bool(found.success))
+
+
+def _accuracies(
+    logs: FloatArray, codes: NDArray[np.intp], weights: FloatArray
+) -> tuple[float, float]:
+    """Return balanced accuracy and accuracy of the highest score."""
+    is_right = logs.argmax(axis=1) == codes
+    totals = np.bincount(codes, weights, minlength=logs.shape[1])
+    hits = np.bincount(codes, weights * is_right, minlength=logs.shape[1])
+    recalls = hits[totals > 0] / totals[totals > 0]
+    return float(recalls.mean()), float(hits.sum() / totals.sum())
+
+
+def _warn_below_chance(balanced_accuracy: float, n_classes: int, n_samples: int) -> None:
+    """Warn where scores predict worse than guessing, as with columns in another order."""
+    chance = 1 / n_classes
+    if balanced_accuracy < chance - 3 * np.sqrt(chance * (1 - chance) / n_samples):
+        warn(
+            f"The scores predict worse than guessing: balanced accuracy {balanced_accuracy:.3f} for"
+            f" {n_classes} classes. Are the columns in the order of the classes?",
+            DeconfuseWarning,
+        )
+
+
+def class_weights(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> dict[Label, float]:
+    r"""Return cautious class weights for a loss, from a confusion matrix alone.
 
     Classes that are predicted too rarely for their similarity to others weigh more than one, those
-    predicted too often less. Train again with these, as ``class_weight`` of scikit-learn or
-    ``weight`` of a torch loss.
+    predicted too often less. Use them as ``class_weight`` of scikit-learn or ``weight`` of a torch
+    loss. With scores at hand, `Rebalancer.class_weights_` are better: counts do not say how large
+    a weight has to be to change a prediction, so these are only a third of the full step.
 
     Parameters
     ----------
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Of a validation set.
     epsilon : float, optional
-        Added to every cell; by default one over the number of classes that have samples.
-    shrinkage : float
-        How many imaginary errors speak for equal weights in each class.
+        Added to every cell; see `normalize`.
 
     Returns
     -------
     dict of class to float
         With mean one.
 
-    Warns
-    -----
-    DeconfuseWarning
-        When a class has no true sample: only the others are balanced, and it has a neutral weight.
+    Raises
+    ------
+    InputError
+        If a class has no samples or is never predicted: counts then say nothing of its weight.
 
     Notes
     -----
-    One step of `Rebalancer` from a matrix alone: the weight of class :math:`j` is
-    :math:`(D^r_j)^{e_j / (e_j + k)}`, up to a common factor, with :math:`e_j` its errors and
-    :math:`k` the shrinkage. With the scores at hand, `Rebalancer` finds better ones.
+    The weight of class :math:`j` is :math:`(D^r_j)^{1/3}` up to a common factor, with
+    :math:`D^r` the right diagonal of the bi-normalization.
 
     Examples
     --------
     >>> from deconfuse import ConfusionMatrix, class_weights
     >>> cm = ConfusionMatrix.from_counts([[90, 10], [40, 60]], labels=["common", "rare"])
     >>> {name: round(weight, 2) for name, weight in class_weights(cm).items()}
-    {'common': 0.6, 'rare': 1.4}
+    {'common': 0.86, 'rare': 1.14}
     """
-    _check_shrinkage(shrinkage)
     if not isinstance(cm, ConfusionMatrix):
         cm = ConfusionMatrix.from_counts(cm)
-    seen = np.asarray(cm.label_counts) > 0
-    if not seen.any():
-        raise InputError(
-            "Class weights need samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
-    log_weights = np.zeros(cm.n_classes)
-    if not seen.all():
-        absent = [label for label, known in zip(cm.labels, seen, strict=True) if not known]
-        warnings.warn(
-            f"No sample of {show(absent)}: nothing says how these classes are biased, so they weigh"
-            " as the middle one of the others.",
-            DeconfuseWarning,
-            stacklevel=2,
-        )
-    log_weights[seen] = _log_weights(_among(cm, seen), epsilon, shrinkage)
-    return dict(zip(cm.labels, _mean_one(log_weights).tolist(), strict=True))
-
-
-def _among(cm: ConfusionMatrix, seen: NDArray[np.bool_]) -> ConfusionMatrix:
-    """Return the part of a matrix that only knows some classes."""
-    if seen.all():
-        return cm
-    labels = tuple(label for label, known in zip(cm.labels, seen, strict=True) if known)
-    return ConfusionMatrix(cm.counts[seen][:, seen], labels, cm.variances[seen][:, seen])
-
-
-def _log_weights(cm: ConfusionMatrix, epsilon: float | None, shrinkage: float) -> FloatArray:
-    """Return logs of weights; their mean is zero before shrinkage."""
-    log_right = np.log(cm.normalize("bi", epsilon=epsilon).right)
-    hits = cm.counts.diagonal()
-    # What one effective sample weighs: a weighted matrix knows fewer samples than its total says.
-    unit = cm.variances.sum() / max(cm.counts.sum(), np.finfo(float).tiny)
-    errors = (cm.label_counts + cm.prediction_counts - 2.0 * hits) / max(unit, 1e-300)
-    return np.asarray(trust_in_errors(errors, shrinkage) * (log_right - log_right.mean()))
+    for counts, what in ((cm.label_counts, "samples"), (cm.prediction_counts, "predictions")):
+        none = [label for label, n in zip(cm.labels, counts, strict=True) if n == 0]
+        if none:
+            raise InputError(
+                f"Every class must have {what}, got none of {show(none)}.",
+                hint="fit a `Rebalancer` on scores: counts say nothing of such a class.",
+            )
+    logs = np.log(cm.normalize("bi", epsilon=epsilon).right)
+    return dict(zip(cm.labels, _mean_one(logs / 3).tolist(), strict=True))
 
 
 def _check_shrinkage(shrinkage: float) -> None:
