@@ -31,12 +31,13 @@ PARTS = {
     "page": "The page of a thousand classes, against its budget",
     "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
     "coverage_comparison": "Comparisons of two matrices: false alarms, power, coverage",
+    "comparing": "How long a comparison takes",
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
 # These measure no time: they bring their own tables.
-OWN_TABLES = {"coverage", "coverage_comparison", "gate", "look_alikes", "rebalance"}
+OWN_TABLES = {"coverage", "comparing", "coverage_comparison", "gate", "look_alikes", "rebalance"}
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 
 
