@@ -383,6 +383,10 @@ class ConfusionMatrix:
         prediction: str = "prediction",
         weight: str | None = None,
         scores: Scores | None = None,
+        labels: Iterable[Any] | None = None,
+        transpose: bool = False,
+        drop: Iterable[Any] = (),
+        max_decompressed: int | None = None,
     ) -> ConfusionMatrix:
         """Count two columns of files without loading them.
 
@@ -393,7 +397,17 @@ class ConfusionMatrix:
         """
         from deconfuse.reading.table import count_file
 
-        return count_file(path, label=label, prediction=prediction, weight=weight, scores=scores)
+        return count_file(
+            path,
+            label=label,
+            prediction=prediction,
+            weight=weight,
+            scores=scores,
+            labels=labels,
+            transpose=transpose,
+            drop=drop,
+            max_decompressed=max_decompressed,
+        )
 
     @property
     def counts(self) -> CountMatrix:

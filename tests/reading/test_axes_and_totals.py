@@ -148,6 +148,9 @@ class TestTotals:
                 act()
             assert "drop=[...]" in str(caught.value)
         assert read_matrix(tmp_path / "m.csv", drop=["All"]).counts.tolist() == COUNTS
+        assert ConfusionMatrix.from_file(tmp_path / "m.csv", drop=["All"]).total == 117
+        turned = ConfusionMatrix.from_file(tmp_path / "m.csv", drop=["All"], transpose=True)
+        assert turned.counts.tolist() == np.transpose(COUNTS).tolist()
 
     @given(st.data())
     def test_numbers_with_given_names_are_never_refused(self, data: st.DataObject) -> None:

@@ -196,6 +196,6 @@ def refuse_shares(counts: CountMatrix) -> None:
                 raise InputError(
                     f"Cells must be counts, got fractions that sum to {whole} {where}.",
                     hint="give the counts that they were made from; with the samples of each true"
-                    " class, `ConfusionMatrix.from_shares(matrix, row_totals)` restores them."
+                    " class, `ConfusionMatrix.from_shares(matrix, row_totals=[...])`."
                     " Scores of samples in a file are counted with `scores=[...]`.",
                 )
