@@ -233,15 +233,49 @@ def test_numbers_are_short_and_zero_is_told_from_almost_zero():
     n = dc.ConfusionMatrix.from_counts([[9_996, 4, 0], [10, 90, 0], [0, 40, 60]]).normalize("row")
     display = ConfusionMatrixDisplay(n).plot()
     texts = [[text.get_text() for text in row] for row in display.text_]
-    assert texts == [["1.00", ".00", "0"], [".10", ".90", "0"], ["0", ".40", ".60"]]
-    assert display.text_[0, 2].get_alpha() < 1
-    assert display.text_[0, 1].get_alpha() is None
+    assert texts == [
+        ["1.00\n9996", ".00\n4", "0"],
+        [".10\n10", ".90\n90", "0"],
+        ["0", ".40\n40", ".60\n60"],
+    ]
 
 
-def test_cells_that_rest_on_epsilon_alone_are_faint():
-    display = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [3, 5]], normalize="bi")
-    assert display.text_[0, 1].get_alpha() < 1
-    assert display.text_[1, 0].get_alpha() is None
+def test_cells_with_few_samples_are_faint():
+    display = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]], normalize="bi")
+    assert [text.get_alpha() for text in display.text_.flat] == [None, 0.45, 0.45, None]
+    np.testing.assert_array_equal(display.im_.get_alpha(), [[1.0, 0.5], [0.5, 1.0]])
+    counts = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]])
+    assert [text.get_alpha() for text in counts.text_.flat] == [None, 0.45, None, None]
+
+
+def test_a_class_never_seen_has_no_number():
+    cm = dc.ConfusionMatrix.from_counts([[8, 1, 0], [2, 9, 0], [0, 0, 0]], labels=["a", "b", "c"])
+    display = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
+    assert np.isnan(display.confusion_matrix[2]).all()
+    assert [text.get_text() for text in display.text_[2]] == ["–", "–", "–"]
+    assert np.isfinite(display.confusion_matrix[:2]).all()
+
+
+def test_names_that_are_left_out_are_counted_on_the_axes():
+    few = ConfusionMatrixDisplay(simulated(30)).plot()
+    assert few.ax_.get_ylabel() == "True label"
+    assert len(few.ax_.get_yticklabels()) == 30
+    many = ConfusionMatrixDisplay(simulated(300)).plot(colorbar=False)
+    shown = len(many.ax_.get_yticklabels())
+    step = int(many.ax_.get_ylabel().removeprefix("True label (1 of ").split()[0])
+    assert shown == -(-300 // step) < 300
+    assert many.ax_.get_xlabel() == f"Predicted label (1 of {step} named)"
+
+
+def test_text_in_svg_is_text(tmp_path):
+    figure = ConfusionMatrixDisplay(simulated(2, ["cat", "dog"])).plot().figure_
+    write_figure(figure, tmp_path / "m.svg")
+    assert ">cat</text>" in (tmp_path / "m.svg").read_text()
+
+
+def test_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        ConfusionMatrixDisplay.from_confusion_matrix(simulated(2), colour="red")
 
 
 def test_undefined_cells_are_grey_with_a_dash():
@@ -367,7 +401,7 @@ def test_names_are_large_enough_to_read_and_do_not_touch(n_classes):
     display = ConfusionMatrixDisplay(cm).plot()
     display.figure_.canvas.draw()
     labels = display.ax_.get_yticklabels()
-    assert min(label.get_fontsize() for label in labels) >= 7
+    assert min(label.get_fontsize() for label in labels) >= 5.5
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
     assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes))
     assert labels[0].get_text() == "0"

@@ -33,6 +33,7 @@ __all__ = [
     "figure_size",
     "has_room",
     "number_texts",
+    "with_counts",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -41,8 +42,12 @@ _LONGEST_LABEL = 24
 _SMALLEST_NUMBER = 5.5
 _PLEASANT_NUMBER = 7.0
 _NUMBER_HEIGHT = 0.46
-# Smaller names are grey lines on a screen; every second one is then left out, or more.
-_SMALLEST_LABEL, _THINNED_LABEL = 7.0, 8.5
+# Smaller names are grey lines on a screen; some are then left out, and the axis says so.
+_SMALLEST_LABEL, _THINNED_LABEL = 5.5, 8.5
+# How much of its colour a cell with few samples keeps.
+_FEW_ALPHA = 0.5
+# A cell this high, in points, has room for a count below the ratio.
+_TWO_LINES = 30.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
 _CHARACTER_WIDTH, _LINE_HEIGHT = 0.6, 1.15
 _UNDEFINED = "0.82"
@@ -100,13 +105,17 @@ def draw_cells(
     *,
     cmap: str | Colormap | None,
     top: float | None,
+    few: npt.NDArray[np.bool_] | None,
     options: Mapping[str, Any],
 ) -> tuple[AxesImage, AxesImage | None]:
     """Colour the cells; return the image, and that of the diagonal where it has its own scale.
 
-    ``top`` is the upper end of the diagonal's scale, None for the largest value there.
+    ``top`` is the upper end of the diagonal's scale, None for the largest value there; cells with
+    ``few`` samples are pale.
     """
     options = {"interpolation": "nearest", **options}
+    if few is not None:
+        options["alpha"] = np.where(few, _FEW_ALPHA, 1.0)
     ax.set_facecolor(_UNDEFINED)
     if cmap is not None or "cmap" in options:
         options.setdefault("cmap", cmap)
@@ -216,7 +225,7 @@ def _side_points(ax: Axes) -> float:
 def draw_labels(
     ax: Axes, names: Sequence[str], *, cell: float, rotation: str | float | None
 ) -> None:
-    """Name rows and columns, in a size that fits; every second or third where all cannot."""
+    """Name rows and columns, in a size that fits; where some are left out, the axis says so."""
     step = max(1, math.ceil(_SMALLEST_LABEL * _LINE_HEIGHT / cell))
     size = _label_size(cell * step) if step == 1 else _THINNED_LABEL
     shown = list(range(0, len(names), step))
@@ -231,6 +240,9 @@ def draw_labels(
             label.set_rotation_mode("anchor")
     for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         _as_plain_text(label)
+    if step > 1:
+        for axis, side in ((ax.xaxis, "Predicted"), (ax.yaxis, "True")):
+            axis.set_label_text(f"{side} label (1 of {step} named)")
     ax.tick_params(length=0 if cell > 12 else 1.5, width=0.5, pad=2)
 
 
@@ -267,6 +279,17 @@ def number_texts(
     if decimals > 2 and fitting_size(texts, cell) < _PLEASANT_NUMBER:
         return _ratios(values, decimals - 1)
     return texts
+
+
+def with_counts(
+    texts: npt.NDArray[np.str_], counts: npt.NDArray[Any], cell: float
+) -> npt.NDArray[np.str_]:
+    """Return the texts with the counts below them, where a cell has room for two lines."""
+    if cell < _TWO_LINES:
+        return texts
+    pairs = zip(texts.flat, counts.flat, strict=True)
+    below = [f"{text}\n{compact_count(count)}" if count else text for text, count in pairs]
+    return np.array(below).reshape(texts.shape)
 
 
 def _decimals(values: FloatArray) -> int:
@@ -308,7 +331,7 @@ def draw_numbers(
     result: npt.NDArray[Any] = np.empty(texts.shape, dtype=object)
     for i, j in np.ndindex(*texts.shape):
         image = images[1] if i == j and images[1] is not None else images[0]
-        colour = _contrast(image, i, j)
+        colour = "0.25" if faint[i, j] else _contrast(image, i, j)
         own: dict[str, Any] = {"ha": "center", "va": "center", **options}
         if not {"size", "fontsize", "fontproperties", "font"} & own.keys():
             own["fontsize"] = max(size, 2.0)
@@ -331,8 +354,10 @@ def has_room(cell: float) -> bool:
 
 def fitting_size(texts: npt.NDArray[np.str_], cell: float) -> float:
     """Return the font size at which the longest of the texts fits into a cell."""
-    longest = max((len(text) for text in texts.flat), default=1)
-    return min(11.0, _NUMBER_HEIGHT * cell, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
+    lines = [line for text in texts.flat for line in text.split("\n")]
+    longest = max(map(len, lines), default=1)
+    height = _NUMBER_HEIGHT * cell * (1.0 if len(lines) == texts.size else 0.7)
+    return min(11.0, height, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
 
 
 def _contrast(image: AxesImage, i: int, j: int) -> str:

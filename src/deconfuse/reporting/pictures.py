@@ -79,8 +79,11 @@ def plot_four(
 
 def write_figure(figure: Figure, path: str | os.PathLike[str], *, dpi: float = 150) -> None:
     """Write a figure to a file, all of it or none; the name's suffix is its format."""
+    from matplotlib import rc_context
+
     format = picture_format(path)
-    with atomic_write(path) as stream:
+    # Text stays text in vector formats: it can be searched, copied and set in another font.
+    with atomic_write(path) as stream, rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}):
         figure.savefig(stream, format=format, dpi=dpi)
 
 

@@ -1,4 +1,4 @@
-"""Confusion matrices as static figures, with scikit-learn's manners.
+"""Confusion matrices as static figures, with the names of scikit-learn.
 
 Turns counts and normalized matrices into matplotlib axes. It leaves pictures of other things
 (clusters, curves over experiments) to the modules that compute them.
@@ -7,17 +7,18 @@ Turns counts and normalized matrices into matplotlib axes. It leaves pictures of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from deconfuse._checks import show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.reporting import drawing
+from deconfuse.reporting.tables import SUMS, dense, values_to_read
+from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,20 +26,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["ConfusionMatrixDisplay", "NormalizeName", "refuse_too_many"]
+__all__ = ["ConfusionMatrixDisplay", "Look", "NormalizeName", "refuse_too_many"]
 
 NormalizeName = Literal["row", "col", "all", "bi", "true", "pred"]
-Rotation = Literal["vertical", "horizontal"] | float
 
-# Above this a picture has less than one pixel a class, and matplotlib needs many gigabytes.
+# Above this a picture has less than one pixel per class, and matplotlib needs many gigabytes.
 _MOST_CLASSES = 4_000
 
 _TITLES = {
-    "row": ("Row-normalized", "each row sums to 1"),
-    "col": ("Column-normalized", "each column sums to 1"),
-    "all": ("All-normalized", "all cells sum to 1"),
-    "bi": ("Bi-normalized", "each row and each column sums to 1"),
+    "row": "Row-normalized",
+    "col": "Column-normalized",
+    "all": "All-normalized",
+    "bi": "Bi-normalized",
 }
+
+
+class Look(TypedDict, total=False):
+    """How a matrix is drawn: the options of `ConfusionMatrixDisplay.plot`."""
+
+    include_values: bool | None
+    cmap: str | Colormap | None
+    xticks_rotation: Literal["vertical", "horizontal"] | float | None
+    values_format: str | None
+    ax: Axes | None
+    colorbar: bool
+    im_kw: Mapping[str, Any] | None
+    text_kw: Mapping[str, Any] | None
 
 
 class ConfusionMatrixDisplay:
@@ -77,7 +90,9 @@ class ConfusionMatrixDisplay:
     classifier would all be white on a scale that also holds the hits. A ``cmap`` asks for one
     scale over all cells instead. Where one error is far larger than the others, the blue scale
     ends before it, and an arrow on the colour bar says so. Undefined cells are grey. A faint
-    number has no sample behind it: it is zero, or epsilon alone.
+    number, and in a normalized matrix a faint cell, has fewer than five samples behind it. A class
+    without a true sample has dashes in its row. Where cells have room, the count is written below
+    the ratio. Where there is no room for every name, the axis says how many are left out.
 
     Examples
     --------
@@ -107,15 +122,14 @@ class ConfusionMatrixDisplay:
             n = confusion_matrix
             refuse_too_many(n.n_classes)
             self._method = n.method
-            name, sums = _TITLES[n.method]
             added = f" (epsilon {n.epsilon:.3g})" if n.epsilon else ""
-            self._title = f"{name}{added}\n{sums}"
-            self._counts = _dense(n.source.counts)
-            values, names = _dense(n.matrix), n.labels
+            self._title = f"{_TITLES[n.method]}{added}\n{SUMS[n.method]}"
+            self._counts = dense(n.source.counts)
+            values, names = values_to_read(n), n.labels
         elif isinstance(confusion_matrix, ConfusionMatrix):
             refuse_too_many(confusion_matrix.n_classes)
             self._title = f"Counts\nall cells sum to {confusion_matrix.total:,.12g}"
-            self._counts = values = _dense(confusion_matrix.counts)
+            self._counts = values = dense(confusion_matrix.counts)
             names = confusion_matrix.labels
         else:
             values = _checked_values(confusion_matrix)
@@ -130,18 +144,7 @@ class ConfusionMatrixDisplay:
         self.confusion_matrix = values
         self.display_labels = tuple(names)
 
-    def plot(
-        self,
-        *,
-        include_values: bool | None = None,
-        cmap: str | Colormap | None = None,
-        xticks_rotation: Rotation | None = None,
-        values_format: str | None = None,
-        ax: Axes | None = None,
-        colorbar: bool = True,
-        im_kw: Mapping[str, Any] | None = None,
-        text_kw: Mapping[str, Any] | None = None,
-    ) -> ConfusionMatrixDisplay:
+    def plot(self, **look: Unpack[Look]) -> ConfusionMatrixDisplay:
         """Draw the matrix.
 
         Parameters
@@ -174,46 +177,58 @@ class ConfusionMatrixDisplay:
         InputError
             If ``cmap`` names no colour map, or ``values_format`` is no format for these numbers.
         """
+        unknown = [name for name in look if name not in Look.__annotations__]
+        if unknown:
+            raise TypeError(f"plot() got an unexpected keyword argument {unknown[0]!r}")
         values = self.confusion_matrix.astype(np.float64)
         names = drawing.label_texts(self.display_labels)
+        cmap, im_kw = look.get("cmap"), look.get("im_kw") or {}
+        include_values, values_format = look.get("include_values"), look.get("values_format")
         whole = self.confusion_matrix.dtype.kind in "biu"
         counts = whole or (self._method is None and self._counts is not None)
         drawing.check_look(
             values,
-            cmap=(im_kw or {}).get("cmap", cmap),
+            cmap=im_kw.get("cmap", cmap),
             values_format=values_format,
             whole=counts and bool((values == np.floor(values)).all()),
         )
+        ax = look.get("ax")
         if ax is None:
             import matplotlib.pyplot as plt
 
             size = drawing.figure_size(len(values), names)
             _, ax = plt.subplots(figsize=size, layout="constrained")
         top = 1.0 if self._method in ("row", "col", "bi") else None
-        images = drawing.draw_cells(ax, values, cmap=cmap, top=top, options=im_kw or {})
+        few = None
+        if self._method is not None and self._counts is not None and not {"alpha"} & set(im_kw):
+            few = self._counts < FEW_SAMPLES
+        images = drawing.draw_cells(ax, values, cmap=cmap, top=top, few=few, options=im_kw)
         ax.set(xlabel="Predicted label", ylabel="True label")
         ax.set_ylim(len(values) - 0.5, -0.5)
         if self._title is not None:
             ax.set_title(self._title, fontsize=9.5)
-        if colorbar:
+        if look.get("colorbar", True):
             drawing.add_colorbars(ax, *images, whole=whole)
         # The names take room from the cells, and the cells set the size of the names.
         for _ in range(2):
             cell = drawing.cell_points(ax, len(values))
-            drawing.draw_labels(ax, names, cell=cell, rotation=xticks_rotation)
+            drawing.draw_labels(ax, names, cell=cell, rotation=look.get("xticks_rotation"))
         cell = drawing.cell_points(ax, len(values))
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
                 values, counts=counts, values_format=values_format, cell=cell
             )
+            if few is not None and self._counts is not None and values_format is None:
+                texts = drawing.with_counts(texts, self._counts, cell)
+            faint = values == 0 if self._counts is None else self._counts == 0
             self.text_ = drawing.draw_numbers(
                 ax,
                 texts,
                 images,
                 cell=cell,
-                faint=values == 0 if self._counts is None else self._counts == 0,
-                options=text_kw or {},
+                faint=faint if few is None else few,
+                options=look.get("text_kw") or {},
                 always=include_values is True,
             )
         self.im_, self.im_diagonal_ = images
@@ -228,14 +243,7 @@ class ConfusionMatrixDisplay:
         normalize: NormalizeName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
-        include_values: bool | None = None,
-        cmap: str | Colormap | None = None,
-        xticks_rotation: Rotation | None = None,
-        values_format: str | None = None,
-        ax: Axes | None = None,
-        colorbar: bool = True,
-        im_kw: Mapping[str, Any] | None = None,
-        text_kw: Mapping[str, Any] | None = None,
+        **look: Unpack[Look],
     ) -> ConfusionMatrixDisplay:
         """Normalize counts and draw them.
 
@@ -249,8 +257,8 @@ class ConfusionMatrixDisplay:
             Added to every cell before normalizing; see `deconfuse.normalize`.
         display_labels : sequence of shape (n_classes,), optional
             Names to show instead of those of the matrix.
-        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
-            See `plot`.
+        **look
+            How it is drawn: the options of `plot`.
 
         Returns
         -------
@@ -271,16 +279,7 @@ class ConfusionMatrixDisplay:
         if not isinstance(cm, ConfusionMatrix):
             cm = ConfusionMatrix.from_counts(confusion_matrix)
         drawn = cm if normalize is None else cm.normalize(normalize, epsilon=epsilon)
-        return cls(drawn, display_labels=display_labels).plot(
-            include_values=include_values,
-            cmap=cmap,
-            xticks_rotation=xticks_rotation,
-            values_format=values_format,
-            ax=ax,
-            colorbar=colorbar,
-            im_kw=im_kw,
-            text_kw=text_kw,
-        )
+        return cls(drawn, display_labels=display_labels).plot(**look)
 
     @classmethod
     def from_predictions(
@@ -293,14 +292,7 @@ class ConfusionMatrixDisplay:
         normalize: NormalizeName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
-        include_values: bool | None = None,
-        cmap: str | Colormap | None = None,
-        xticks_rotation: Rotation | None = None,
-        values_format: str | None = None,
-        ax: Axes | None = None,
-        colorbar: bool = True,
-        im_kw: Mapping[str, Any] | None = None,
-        text_kw: Mapping[str, Any] | None = None,
+        **look: Unpack[Look],
     ) -> ConfusionMatrixDisplay:
         """Count labels and predictions, normalize and draw them.
 
@@ -317,8 +309,8 @@ class ConfusionMatrixDisplay:
             Added to every cell before normalizing; see `deconfuse.normalize`.
         display_labels : sequence of shape (n_classes,), optional
             Names to show instead of the labels.
-        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
-            See `plot`.
+        **look
+            How it is drawn: the options of `plot`.
 
         Returns
         -------
@@ -332,14 +324,7 @@ class ConfusionMatrixDisplay:
             normalize=normalize,
             epsilon=epsilon,
             display_labels=display_labels,
-            include_values=include_values,
-            cmap=cmap,
-            xticks_rotation=xticks_rotation,
-            values_format=values_format,
-            ax=ax,
-            colorbar=colorbar,
-            im_kw=im_kw,
-            text_kw=text_kw,
+            **look,
         )
 
     @classmethod
@@ -354,14 +339,7 @@ class ConfusionMatrixDisplay:
         normalize: NormalizeName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
-        include_values: bool | None = None,
-        cmap: str | Colormap | None = None,
-        xticks_rotation: Rotation | None = None,
-        values_format: str | None = None,
-        ax: Axes | None = None,
-        colorbar: bool = True,
-        im_kw: Mapping[str, Any] | None = None,
-        text_kw: Mapping[str, Any] | None = None,
+        **look: Unpack[Look],
     ) -> ConfusionMatrixDisplay:
         """Let a fitted classifier predict, then count, normalize and draw.
 
@@ -374,8 +352,8 @@ class ConfusionMatrixDisplay:
             True labels.
         labels, sample_weight, normalize, epsilon, display_labels
             See `from_predictions`.
-        include_values, cmap, xticks_rotation, values_format, ax, colorbar, im_kw, text_kw
-            See `plot`.
+        **look
+            How it is drawn: the options of `plot`.
 
         Returns
         -------
@@ -401,14 +379,7 @@ class ConfusionMatrixDisplay:
             normalize=normalize,
             epsilon=epsilon,
             display_labels=display_labels,
-            include_values=include_values,
-            cmap=cmap,
-            xticks_rotation=xticks_rotation,
-            values_format=values_format,
-            ax=ax,
-            colorbar=colorbar,
-            im_kw=im_kw,
-            text_kw=text_kw,
+            **look,
         )
 
 
@@ -422,7 +393,7 @@ def refuse_too_many(n_classes: int) -> None:
 
 
 def _checked_values(matrix: Any) -> npt.NDArray[Any]:
-    values = _dense(matrix)
+    values = dense(matrix)
     if values.dtype.kind not in "biuf":
         raise InputError(
             f"`confusion_matrix` must be numbers, got {show(values.ravel().tolist(), 2)}."
@@ -435,7 +406,3 @@ def _checked_values(matrix: Any) -> npt.NDArray[Any]:
         )
     refuse_too_many(len(values))
     return values
-
-
-def _dense(matrix: Any) -> npt.NDArray[Any]:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
