@@ -27,7 +27,12 @@ _UNITS = ("", "k", "M", "G", "T", "P", "E")
 # Joiners that shape letters and emoji; they do nothing to what stands around them.
 _HARMLESS_FORMATS = frozenset("\u200c\u200d")
 
-_MARKDOWN_MARKS = "\\`*_{}[]<>#|~$"
+# Not every reader of Markdown takes a backslash before these three.
+_MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_{}[]#|~$"} | {
+    "<": "&lt;",
+    ">": "&gt;",
+    "&": "&amp;",
+}
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "_": r"\_", "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -203,9 +208,7 @@ def escape_markdown(text: str) -> str:
     >>> print(escape_markdown("a|b *c*"))
     a\|b \*c\*
     """
-    return "".join(
-        f"\\{letter}" if letter in _MARKDOWN_MARKS else letter for letter in printable(text)
-    )
+    return "".join(_MARKDOWN.get(letter, letter) for letter in printable(text))
 
 
 def escape_latex(text: str) -> str:

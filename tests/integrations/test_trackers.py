@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
+from deconfuse._text import escape_markdown
 from tests.support import require
 
 HOSTILE = "<img src=x onerror=alert(1)> | `fox`"
@@ -41,7 +42,7 @@ class TestMlflow:
         yield mlflow
         mlflow.set_tracking_uri(before)
 
-    def test_logs_numbers_figures_and_page(self, mlflow, cm, tmp_path: Path):
+    def test_logs_numbers_findings_figure_and_page(self, mlflow, cm, tmp_path: Path):
         from deconfuse.integrations.mlflow import load_confusion_matrix, log_confusion_matrix
 
         with mlflow.start_run() as run:
@@ -49,8 +50,8 @@ class TestMlflow:
         assert _logged(mlflow, run) == {
             "matrix.json",
             "counts.csv",
-            "counts.png",
             "bi.png",
+            "findings.md",
             "report.html",
         }
         folder = Path(
@@ -65,9 +66,16 @@ class TestMlflow:
         assert "<img src=x" not in page
         logged = mlflow.get_run(run.info.run_id).data.metrics
         expected = np.mean(np.diag(cm.normalize("bi").matrix))
-        assert logged["confusion_matrix.separability"] == pytest.approx(expected)
-        assert logged["confusion_matrix.accuracy"] == pytest.approx(cm.accuracy)
-        assert logged["confusion_matrix.balanced_accuracy"] == pytest.approx(cm.balanced_accuracy)
+        assert logged == pytest.approx(
+            {
+                "confusion_matrix.accuracy": cm.accuracy,
+                "confusion_matrix.balanced_accuracy": cm.balanced_accuracy,
+                "confusion_matrix.macro_f1": cm.macro_f1,
+                "confusion_matrix.separability": expected,
+            }
+        )
+        for finding in dc.diagnose(cm).findings:
+            assert escape_markdown(finding.sentence) in (folder / "findings.md").read_text()
         assert load_confusion_matrix(run.info.run_id) == cm
 
     def test_keeps_a_matrix_per_step_and_compares_runs(self, mlflow, cm):
@@ -90,7 +98,7 @@ class TestMlflow:
         many = dc.ConfusionMatrix.from_predictions(labels, labels)
         with mlflow.start_run() as run:
             log_confusion_matrix(many, page=False)
-        assert _logged(mlflow, run) == {"matrix.json"}
+        assert _logged(mlflow, run) == {"matrix.json", "findings.md"}
 
     @pytest.mark.parametrize("name", ["", "/etc", "a/../../b", "./a", "a//b", 5])
     def test_names_stay_inside_the_artifacts(self, mlflow, cm, name):
@@ -128,21 +136,22 @@ def test_tensorboard_reads_back_what_was_written(cm, tmp_path: Path):
         for step in (0, 5):
             add_confusion_matrix(writer, "val", cm, step=step)
     events = EventAccumulator(str(tmp_path), size_guidance={"images": 0, "tensors": 0}).Reload()
-    assert [event.value for event in events.Scalars("val/accuracy")][-1] > 0
     scores = events.Scalars("val/separability")
     assert [score.step for score in scores] == [0, 5]
     expected = np.mean(np.diag(cm.normalize("bi").matrix))
     assert scores[0].value == pytest.approx(expected, rel=1e-6)
-    assert set(events.Tags()["images"]) == {"val/counts", "val/bi"}
+    assert events.Scalars("val/macro_f1")[0].value == pytest.approx(cm.macro_f1, rel=1e-6)
+    assert set(events.Tags()["images"]) == {"val/bi"}
     image = events.Images("val/bi")[1]
     assert image.width > 300
     assert image.encoded_image_string.startswith(b"\x89PNG")
-    text = events.Tensors("val/look_alikes/text_summary")[0].tensor_proto.string_val[0].decode()
-    assert len(text.splitlines()) == 2 + 6
+    text = events.Tensors("val/findings/text_summary")[0].tensor_proto.string_val[0].decode()
+    for finding in dc.diagnose(cm).findings:
+        assert escape_markdown(finding.sentence) in text
     assert "<img" not in text
     assert "&lt;img src=x" in text
     assert r"\|" in text
-    assert events.Tensors("val/look_alikes/text_summary")[1].step == 5
+    assert events.Tensors("val/findings/text_summary")[1].step == 5
 
 
 def test_tensorboard_needs_a_writer(cm):

@@ -242,10 +242,10 @@ def test_numbers_are_short_and_zero_is_told_from_almost_zero():
 
 def test_cells_with_few_samples_are_faint():
     display = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]], normalize="bi")
-    assert [text.get_alpha() for text in display.text_.flat] == [None, 0.45, 0.45, None]
+    assert [text.get_alpha() for text in display.text_.flat] == [None, 0.6, 0.6, None]
     np.testing.assert_array_equal(display.im_.get_alpha(), [[1.0, 0.5], [0.5, 1.0]])
     counts = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]])
-    assert [text.get_alpha() for text in counts.text_.flat] == [None, 0.45, None, None]
+    assert [text.get_alpha() for text in counts.text_.flat] == [None, 0.6, None, None]
 
 
 def test_a_class_never_seen_has_no_number():

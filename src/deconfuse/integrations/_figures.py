@@ -1,4 +1,7 @@
-"""Figures for trackers, drawn without pyplot: no state is left behind in a training loop."""
+"""What trackers log of a matrix: scores, and a figure drawn without pyplot.
+
+No state is left behind in a training loop.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,49 @@ from typing import TYPE_CHECKING
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
+from deconfuse.reporting.study import Study
+from deconfuse.statistics.separability import separability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MAX_DRAWN_CLASSES", "check_counts", "draw"]
+__all__ = ["MAX_DRAWN_CLASSES", "draw", "scores_of", "study_of"]
 
 # Beyond this a static figure shows nothing that a reader could name.
 MAX_DRAWN_CLASSES = 200
 
 
-def check_counts(cm: object) -> ConfusionMatrix:
-    """Return what was given to a tracker, if it is a confusion matrix."""
+def study_of(cm: object, epsilon: float | None) -> Study:
+    """Return the study of what was given to a tracker, if it is a confusion matrix."""
     if not isinstance(cm, ConfusionMatrix):
         raise InputError(
             f"`cm` must be a ConfusionMatrix, got {type(cm).__name__}.",
             hint="make one with `ConfusionMatrix.from_predictions` or `from_counts`; a normalized"
             " matrix has its counts in `.source`.",
         )
-    return cm
+    return Study(cm, epsilon=epsilon)
 
 
-def draw(matrix: ConfusionMatrix | Normalized) -> Figure:
-    """Return a figure of the counts or of a normalization."""
+def scores_of(study: Study) -> dict[str, float]:
+    """Return the numbers to plot over time."""
+    cm = study.first
+    return {
+        "accuracy": cm.accuracy,
+        "balanced_accuracy": cm.balanced_accuracy,
+        "macro_f1": cm.macro_f1,
+        "separability": separability(study.bi()),
+    }
+
+
+def draw(n: Normalized) -> Figure:
+    """Return a figure of a normalized matrix, with its counts where they have room."""
     from matplotlib.figure import Figure
 
     from deconfuse import ConfusionMatrixDisplay
 
-    side = min(14.0, max(5.0, 2.5 + 0.35 * matrix.n_classes))
+    side = min(14.0, max(5.0, 2.5 + 0.35 * n.n_classes))
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
-    ConfusionMatrixDisplay(matrix).plot(ax=figure.subplots())
+    ConfusionMatrixDisplay(n).plot(ax=figure.subplots())
+    # Everything has its place now; finding it again costs as much as the drawing.
+    figure.set_layout_engine("none")
     return figure

@@ -1,4 +1,4 @@
-"""MLflow: a confusion matrix as numbers, figures and an interactive page in a run's artifacts."""
+"""MLflow: a confusion matrix as numbers, findings, a figure and a page in a run's artifacts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, check_counts, draw
-from deconfuse.statistics.separability import separability
+from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw, scores_of, study_of
+from deconfuse.reporting.report import report
+from deconfuse.reporting.study import Study
 
 __all__ = ["load_confusion_matrix", "log_confusion_matrix"]
 
@@ -30,12 +31,11 @@ def log_confusion_matrix(
     cm : ConfusionMatrix
         The counts.
     name : str
-        Folder of the artifacts, and prefix of the metric.
+        Folder of the artifacts, and prefix of the metrics.
     step : int, optional
-        For a matrix per epoch: goes to the metric, and a folder ``step-<step>`` keeps each one.
+        For a matrix per epoch: goes to the metrics, and a folder ``step-<step>`` keeps each one.
     epsilon : float, optional
-        For the bi-normalized figure and the metric; see `deconfuse.normalize`. The page uses the
-        default.
+        Of bi-normalization; see `deconfuse.normalize`.
     page : bool
         Whether to log the interactive page too.
     run_id : str, optional
@@ -43,24 +43,21 @@ def log_confusion_matrix(
 
     Notes
     -----
-    Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``,
-    ``counts.png``, ``bi.png`` and ``report.html``, and the metrics ``<name>.accuracy``,
-    ``<name>.balanced_accuracy`` and ``<name>.separability``. The figures are left out for more
-    than 200 classes, where they show nothing; the page shows any number. Files are written before
-    anything is logged, so an error there leaves the run as it was.
+    Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``, ``bi.png``,
+    ``findings.md`` (what `deconfuse.diagnose` says) and ``report.html``, and the metrics
+    ``<name>.accuracy``, ``<name>.balanced_accuracy``, ``<name>.macro_f1`` and
+    ``<name>.separability``. The figure is left out for more than 200 classes, where it shows
+    nothing; the page shows any number. Files are written before anything is logged, so an error
+    there leaves the run as it was.
     """
     mlflow = _mlflow()
-    check_counts(cm)
+    study = study_of(cm, epsilon)
     folder = _folder(name, step)
-    scores = {
-        f"{name}.accuracy": cm.accuracy,
-        f"{name}.balanced_accuracy": cm.balanced_accuracy,
-        f"{name}.separability": separability(cm, epsilon=epsilon),
-    }
+    metrics = {f"{name}.{score}": value for score, value in scores_of(study).items()}
     with tempfile.TemporaryDirectory() as directory:
-        _write(cm, Path(directory), epsilon, page)
-        # The metric first: MLflow is stricter about names of metrics than about folders.
-        mlflow.log_metrics(scores, step=step, run_id=run_id)
+        _write(study, Path(directory), page)
+        # The metrics first: MLflow is stricter about names of metrics than about folders.
+        mlflow.log_metrics(metrics, step=step, run_id=run_id)
         mlflow.log_artifacts(directory, artifact_path=folder, run_id=run_id)
 
 
@@ -95,17 +92,16 @@ def _folder(name: str, step: int | None) -> str:
     return name if step is None else f"{name}/step-{step}"
 
 
-def _write(cm: ConfusionMatrix, folder: Path, epsilon: float | None, page: bool) -> None:
+def _write(study: Study, folder: Path, page: bool) -> None:
+    cm = study.first
     cm.save(folder / "matrix.json")
     if not cm.is_sparse:
         cm.save(folder / "counts.csv")
     if cm.n_classes <= MAX_DRAWN_CLASSES:
-        draw(cm).savefig(folder / "counts.png", dpi=120)
-        draw(cm.normalize("bi", epsilon)).savefig(folder / "bi.png", dpi=120)
+        draw(study.bi()).savefig(folder / "bi.png", dpi=120)
+    report(study, folder / "findings.md")
     if page:
-        from deconfuse import report
-
-        report(cm, folder / "report.html")
+        report(study, folder / "report.html")
 
 
 def _mlflow() -> Any:

@@ -46,6 +46,7 @@ _NUMBER_HEIGHT = 0.46
 _SMALLEST_LABEL, _THINNED_LABEL = 5.5, 8.5
 # How much of its colour a cell with few samples keeps.
 _FEW_ALPHA = 0.5
+_FAINT = 0.6
 # A cell this high, in points, has room for a count below the ratio.
 _TWO_LINES = 30.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
@@ -116,6 +117,9 @@ def draw_cells(
     options = {"interpolation": "nearest", **options}
     if few is not None:
         options["alpha"] = np.where(few, _FEW_ALPHA, 1.0)
+        # Pale on white; the grey of the axes is left to undefined cells.
+        white = np.ma.masked_where(np.isnan(values), np.ones_like(values))
+        ax.imshow(white, cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest")
     ax.set_facecolor(_UNDEFINED)
     if cmap is not None or "cmap" in options:
         options.setdefault("cmap", cmap)
@@ -338,7 +342,7 @@ def draw_numbers(
         if not {"color", "c"} & own.keys():
             own["color"] = colour
         if faint[i, j]:
-            own.setdefault("alpha", 0.45)
+            own.setdefault("alpha", _FAINT)
         text = ax.text(j, i, str(texts[i, j]), **own)
         _as_plain_text(text)
         # Numbers lie inside their cells; a layout that measured each would take seconds.

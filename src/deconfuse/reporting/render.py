@@ -89,7 +89,7 @@ def to_latex(study: Study, title: str) -> str:
     """Return the bi-normalized matrices with their counts as LaTeX tables (booktabs)."""
     tables = []
     for name, cm in study.matrices.items():
-        table = matrix_table(study.normalized[name]["bi"], notes=True)
+        table = matrix_table(study.bi(name), notes=True)
         caption = f"{title}{_of(study, name)}: {table.title} Counts in brackets{_part(cm)}."
         tables.append(replace(table.corner(_TABLE_CLASSES), title=caption).to_latex())
     return "\n\n".join(tables) + "\n"

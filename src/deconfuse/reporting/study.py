@@ -123,6 +123,10 @@ class Study:
             )
         return self._diagnoses[name]
 
+    def bi(self, name: str | None = None) -> Normalized:
+        """Return the bi-normalization of one matrix, by default of the last."""
+        return self.normalized[self.names[-1] if name is None else name]["bi"]
+
     @cached_property
     def normalized(self) -> dict[str, dict[MethodName, Normalized]]:
         """The four normalizations of each matrix, by its name."""
@@ -154,7 +158,7 @@ class Study:
     @cached_property
     def shown(self) -> Shown:
         """The classes that a page shows: all, or the most confused of very many."""
-        return choose_classes(self.normalized[self.names[0]]["bi"])
+        return choose_classes(self.bi(self.names[0]))
 
     @cached_property
     def tree(self) -> Hierarchy | None:

@@ -71,7 +71,7 @@ def summarize(study: Study, title: str) -> ReportPayload:
 
 
 def _samples(study: Study, name: str) -> SamplesPayload:
-    closeness = closeness_of(study.normalized[name]["bi"], study.shown)
+    closeness = closeness_of(study.bi(name), study.shown)
     return samples_payload(study.samples[name], study.matrices[name], study.shown, closeness)
 
 
