@@ -73,9 +73,7 @@ def _fallback(payload: ReportPayload) -> str:
 def to_markdown(study: Study, title: str) -> str:
     """Return the findings and the counts as Markdown, for a pull request or a log."""
     tables = [
-        replace(
-            matrix_table(cm).corner(_TABLE_CLASSES), title=f"Counts{_of(study, name)}{_part(cm)}"
-        )
+        replace(matrix_table(cm, most=_TABLE_CLASSES), title=f"Counts{_of(study, name)}{_part(cm)}")
         for name, cm in study.matrices.items()
     ]
     document = replace(study.document, tables=tables)
@@ -89,9 +87,9 @@ def to_latex(study: Study, title: str) -> str:
     """Return the bi-normalized matrices with their counts as LaTeX tables (booktabs)."""
     tables = []
     for name, cm in study.matrices.items():
-        table = matrix_table(study.bi(name), notes=True)
+        table = matrix_table(study.bi(name), notes=True, most=_TABLE_CLASSES)
         caption = f"{title}{_of(study, name)}: {table.title} Counts in brackets{_part(cm)}."
-        tables.append(replace(table.corner(_TABLE_CLASSES), title=caption).to_latex())
+        tables.append(replace(table, title=caption).to_latex())
     return "\n\n".join(tables) + "\n"
 
 

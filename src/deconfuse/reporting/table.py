@@ -106,10 +106,6 @@ class Table:
             align=self.align[0] + self.align[start:stop],
         )
 
-    def corner(self, size: int) -> Table:
-        """Return the first rows and columns of a matrix."""
-        return replace(self.columns(1, size + 1), rows=self.columns(1, size + 1).rows[:size])
-
     def to_text(self) -> str:
         """Return aligned columns."""
         widths = self.widths

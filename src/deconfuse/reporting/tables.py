@@ -72,7 +72,11 @@ def describe(shown: ConfusionMatrix | Normalized) -> str:
 
 
 def matrix_table(
-    shown: ConfusionMatrix | Normalized, *, short: bool = False, notes: bool = False
+    shown: ConfusionMatrix | Normalized,
+    *,
+    short: bool = False,
+    notes: bool = False,
+    most: int | None = None,
 ) -> Table:
     """Return a matrix as a table of coloured cells.
 
@@ -84,11 +88,16 @@ def matrix_table(
         the rows, and a dot is a zero.
     notes : bool
         Write the counts beside the ratios.
+    most : int, optional
+        Show no more than the first so many classes.
     """
     cm = shown.source if isinstance(shown, Normalized) else shown
-    counts = dense(cm.counts)
+    part = slice(most)
+    counts = dense(cm.counts[part][:, part])
     is_counts = not isinstance(shown, Normalized)
-    values = values_to_read(shown) if isinstance(shown, Normalized) else counts.astype(np.float64)
+    values = counts.astype(np.float64)
+    if isinstance(shown, Normalized):
+        values = values_to_read(shown, most)
     if short:
         texts = number_texts(values, counts=is_counts, values_format=None, cell=float("inf"))
         texts[(counts == 0) & (values == 0)] = "·"
@@ -97,7 +106,7 @@ def matrix_table(
         texts = np.array([write(value) for value in values.flat]).reshape(values.shape)
     diagonal = np.eye(len(values), dtype=bool)
     tops = [np.nanmax(values[mask], initial=0.0) or 1.0 for mask in (~diagonal, diagonal)]
-    names = [printable(label) for label in cm.labels]
+    names = [printable(label) for label in cm.labels[part]]
     heads = names
     if short:
         names = heads = [shorten(name, _LONGEST_NAME) for name in names]
@@ -174,10 +183,18 @@ def never_seen(n: Normalized) -> npt.NDArray[np.bool_]:
     return (np.asarray(n.source.label_counts) == 0) & (n.epsilon > 0)
 
 
-def values_to_read(n: Normalized) -> npt.NDArray[np.float64]:
-    """Return the matrix with NaN where a number would pass for a result; see `never_seen`."""
-    values = np.array(dense(n.matrix), dtype=np.float64)
-    values[never_seen(n)] = np.nan
+def values_to_read(n: Normalized, most: int | None = None) -> npt.NDArray[np.float64]:
+    """Return the matrix with NaN where a number would pass for a result; see `never_seen`.
+
+    Of very many classes, only the first ``most``, without building the whole matrix.
+    """
+    part = slice(most)
+    if most is None or most >= n.n_classes:
+        values = np.array(dense(n.matrix), dtype=np.float64)
+    else:
+        counts = dense(n.source.counts[part][:, part])
+        values = n.left[part, None] * (counts + n.epsilon) * n.right[part]
+    values[never_seen(n)[part]] = np.nan
     return values
 
 
