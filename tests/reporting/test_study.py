@@ -30,7 +30,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, wrapped)
 
-    counted(normalization, "scale")
+    counted(normalization, "solve")
     counted(studies, "diagnose")
     counted(studies, "compare")
     return counter
@@ -48,7 +48,7 @@ def test_one_matrix_is_scaled_three_times_and_diagnosed_once(
     assert study._repr_html_()
     assert study.to_dict()
     # With epsilon, a tenth of it and ten times it: what a diagnosis needs.
-    assert calls == {"scale": 3, "diagnose": 1}
+    assert calls == {"solve": 3, "diagnose": 1}
 
 
 def test_two_matrices_are_compared_once(calls: Counter[str], tmp_path: Path) -> None:
