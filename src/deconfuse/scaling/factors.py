@@ -153,7 +153,13 @@ def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_
 
 def balanced(left: Factors, right: Factors) -> tuple[Factors, Factors]:
     """Share the free constant evenly between the two sides: the mean logarithms become equal."""
-    shift = 0.5 * (left.logs.mean(axis=-1, keepdims=True) - right.logs.mean(axis=-1, keepdims=True))
+    shift = 0.5 * (_mean_log(left) - _mean_log(right))
     whole = np.rint(shift / _LOG_2)
     rest = np.exp(shift - whole * _LOG_2)
     return left.times(1.0 / rest).shifted(-whole), right.times(rest).shifted(whole)
+
+
+def _mean_log(factors: Factors) -> FloatArray:
+    logs = np.log(factors.fraction).sum(axis=-1, keepdims=True)
+    logs += _LOG_2 * factors.exponent.sum(axis=-1, keepdims=True)
+    return np.asarray(logs / factors.fraction.shape[-1])

@@ -44,9 +44,10 @@ def newton_direct(
     Returns the steps taken and the error of the row sums that is left.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
+    ones = np.ones(columns.shape)
     best, since_best, steps = np.inf, 0, 0
     while True:
-        gradient = kernel.matrix.sum(axis=1) - rows
+        gradient = kernel.matrix @ ones - rows
         error = float(np.abs(gradient) @ weights)
         since_best = 0 if error < 0.5 * best else since_best + 1
         best = min(error, best)
@@ -108,13 +109,13 @@ def _step(
         left = np.exp(length[..., None] * direction)
         return left, (left[..., None, :] @ matrix)[..., 0, :]
 
+    # The square of the spread is at most twice the sum of squares.
+    if np.max(2.0 * _dot(direction, direction)) <= SAFE_SPREAD**2:
+        return move(np.ones(direction.shape[:-1]))
     spread = direction.max(axis=-1) - direction.min(axis=-1)
-    if spread.max() <= SAFE_SPREAD:
-        left = np.exp(direction)
-        return left, (left[..., None, :] @ matrix)[..., 0, :]
-    slope = (gradient * direction).sum(axis=-1)
+    slope = _dot(gradient, direction)
     length = np.minimum(1.0, LONGEST_STEP / np.maximum(spread, 1e-300))
-    linear = (direction * rows).sum(axis=-1)
+    linear = _dot(direction, rows)
     # f is a sum of about this size, so smaller changes drown in rounding and prove nothing.
     noise = 1e-13 * rows.sum(axis=-1)
     for _ in range(60):
@@ -131,8 +132,7 @@ def _step(
     def slope_at(length: FloatArray) -> FloatArray:
         left, column_sums = move(length)
         row_sums = left * (matrix @ (columns / column_sums)[..., None])[..., 0]
-        slopes: FloatArray = ((row_sums - rows) * direction).sum(axis=-1)
-        return slopes
+        return _dot(row_sums - rows, direction)
 
     return move(np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope)))
 
@@ -179,14 +179,24 @@ def _direction(
     """Solve the Laplacian system for the Newton direction."""
     roots = matrix / np.sqrt(columns)[..., None, :]
     links = roots @ roots.swapaxes(-1, -2)
-    diagonal = np.arange(links.shape[-1])
-    links[..., diagonal, diagonal] = 0.0
+    _diagonal(links)[...] = 0.0
     if not is_stalled:
         direction = _solve_shifted(links, -gradient)
         # False for a direction with NaN, too.
-        if ((gradient * direction).sum(axis=-1) < 0).all():
+        if np.max(_dot(gradient, direction)) < 0.0:
             return direction
     return _solve_without_subtraction(links, -gradient)
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the inner product of each matrix's vectors."""
+    return np.asarray(np.einsum("...i,...i->...", a, b))
+
+
+def _diagonal(matrix: FloatArray) -> FloatArray:
+    """Return a view of the diagonal of each matrix."""
+    size = matrix.shape[-1]
+    return matrix.reshape(*matrix.shape[:-2], size * size)[..., :: size + 1]
 
 
 def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
@@ -198,8 +208,7 @@ def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
     shares = degrees / degrees.sum(axis=-1, keepdims=True)
     system = degrees[..., None] * shares[..., None, :]
     system -= links
-    diagonal = np.arange(links.shape[-1])
-    system[..., diagonal, diagonal] += degrees
+    _diagonal(system)[...] += degrees
     if links.ndim == 2:
         _, solution, info = lapack.dposv(system.T, right_side, lower=1, overwrite_a=1)
         return solution if info == 0 else np.full_like(right_side, np.nan)

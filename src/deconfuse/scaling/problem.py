@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class ScalingProblem:
     @cached_property
     def column_weights(self) -> FloatArray:
         """What an error of each column sum counts."""
-        return _weights(self.columns)
+        return self.row_weights if self.columns is self.rows else _weights(self.columns)
 
     def members(self) -> Iterator[ScalingProblem]:
         """Yield the question of each matrix of a stack."""
@@ -120,13 +121,11 @@ class ScalingProblem:
             The same relative to the total or, where targets differ, to each target: with n rows, a
             gap counts 1/total or 1/(n target), whichever is more.
         """
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            row_sums, column_sums = self.margins(left, right)
-            row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
-            residuals = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
-            row_gaps *= self.row_weights
-            column_gaps *= self.column_weights
-            errors = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
+        row_sums, column_sums = self.margins(left, right)
+        row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
+        residuals = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
+        errors = np.einsum("...i,...i->...", row_gaps, self.row_weights)
+        errors = errors + np.einsum("...j,...j->...", column_gaps, self.column_weights)
         return np.atleast_1d(residuals), np.atleast_1d(errors)
 
     def margins(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
@@ -164,7 +163,10 @@ def _weights(targets: FloatArray) -> FloatArray:
 def bistochastic(counts: Matrix, epsilon: float) -> ScalingProblem:
     """Return the question of bi-normalization: trusted counts, every row and column to one."""
     ones = np.ones(counts.shape[0])
-    return _problem(counts, epsilon, ones, ones, DEFAULT_TOLERANCE)
+    if isinstance(counts, np.ndarray):
+        return _problem(counts, epsilon, (ones, ones), _extremes(counts), DEFAULT_TOLERANCE)
+    copied = counts.astype(np.float64)
+    return _problem(copied, epsilon, (ones, ones), _extremes(copied.data), DEFAULT_TOLERANCE)
 
 
 def make_problem(
@@ -180,41 +182,45 @@ def make_problem(
         raise InputError(message, hint="use 0.0 to add nothing, or leave it out.")
     if not is_finite_number(tolerance) or tolerance <= 0:
         raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
-    checked = _check_matrix(matrix)
-    row_targets, column_targets = _check_margins(rows, columns, checked.shape)
-    problem = _problem(checked, float(epsilon), row_targets, column_targets, tolerance)
+    checked, extremes = _check_matrix(matrix)
+    margins = _check_margins(rows, columns, checked.shape)
+    problem = _problem(checked, float(epsilon), margins, extremes, tolerance)
     if epsilon == 0.0:
         _refuse_all_zero(problem)
     return problem
 
 
 def _problem(
-    matrix: Matrix, epsilon: float, rows: FloatArray, columns: FloatArray, tolerance: float
+    matrix: Matrix,
+    epsilon: float,
+    margins: tuple[FloatArray, FloatArray],
+    extremes: tuple[Any, Any],
+    tolerance: float,
 ) -> ScalingProblem:
-    """Copy trusted parts: results are read from them after the caller's may have changed."""
+    """Return the problem of trusted parts, among them the smallest and largest stored entry.
+
+    A dense matrix is copied, since results are read from it when the caller's may have changed.
+    """
+    low, high = extremes
     if isinstance(matrix, np.ndarray):
         matrix = np.add(matrix, epsilon, dtype=np.float64, order="C")
-        extremes = float(matrix.min()), float(matrix.max())
-    else:
-        matrix = summed(matrix, np.float64)
-        is_full = matrix.nnz == matrix.shape[0] * matrix.shape[1]
-        low = float(matrix.data.min()) if is_full else 0.0
-        extremes = low + epsilon, float(matrix.data.max(initial=0.0)) + epsilon
-    # Totals that differ by rounding could not both be met.
-    share = rows.sum(axis=-1, keepdims=True) / columns.sum(axis=-1, keepdims=True)
-    tolerance = max(float(tolerance), _SMALLEST_TOLERANCE)
-    return ScalingProblem(matrix, epsilon, rows, columns * share, tolerance, extremes)
+    elif matrix.nnz < matrix.shape[0] * matrix.shape[1]:
+        low = 0.0
+    return ScalingProblem(
+        matrix, epsilon, *margins, max(float(tolerance), _SMALLEST_TOLERANCE),
+        (float(low) + epsilon, float(high) + epsilon),
+    )  # fmt: skip
 
 
-def _check_matrix(matrix: Any) -> Matrix:
+def _check_matrix(matrix: Any) -> tuple[Matrix, tuple[Any, Any]]:
+    """Return a matrix of numbers, with its smallest and largest entry."""
     if isinstance(matrix, ConfusionMatrix):
-        return matrix.counts
+        matrix = matrix.counts
     if sparse.issparse(matrix):
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"`matrix` must be numbers, got {matrix.dtype}.")
         csr = summed(matrix, np.float64)
-        _check_entries(csr.data, csr.shape)
-        return csr
+        return csr, _check_entries(csr.data, csr.shape)
     array = _as_array(matrix, "matrix")
     if array.ndim not in (2, 3) or 0 in array.shape:
         message = (
@@ -222,8 +228,7 @@ def _check_matrix(matrix: Any) -> Matrix:
             f"row and column, got shape {array.shape}."
         )
         raise InputError(message)
-    _check_entries(array, array.shape)
-    return array
+    return array, _check_entries(array, array.shape)
 
 
 def _as_array(given: Any, name: str) -> Any:
@@ -232,11 +237,13 @@ def _as_array(given: Any, name: str) -> Any:
     return as_numbers(from_torch(given), name=name)
 
 
-def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
-    if values.size == 0:
-        return
-    low, high = values.min(), values.max()
-    if not (np.isfinite(low) and np.isfinite(high)):
+def _extremes(values: FloatArray) -> tuple[Any, Any]:
+    return (values.min(), values.max()) if values.size else (0.0, 0.0)
+
+
+def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    low, high = _extremes(values)
+    if not (isfinite(low) and isfinite(high)):
         count = int((~np.isfinite(values)).sum())
         message = f"`matrix` must hold finite numbers, got {count} NaN or infinite cells."
         raise InputError(message, hint="count the predictions again without missing values.")
@@ -247,6 +254,7 @@ def _check_entries(values: FloatArray, shape: tuple[int, ...]) -> None:
             f"in a matrix of shape {tuple(shape)}."
         )
         raise InputError(message)
+    return low, high
 
 
 def _refuse_all_zero(problem: ScalingProblem) -> None:
@@ -273,7 +281,8 @@ def _check_margins(
     """Return targets of equal total; where one is not given it is uniform."""
     n_rows, n_columns = shape[-2:]
     if rows is None and columns is None:
-        return np.ones(n_rows), np.full(n_columns, n_rows / n_columns)
+        ones = np.ones(n_rows)
+        return ones, ones if n_rows == n_columns else np.full(n_columns, n_rows / n_columns)
     row_targets = None if rows is None else _check_margin(rows, "rows", n_rows, shape[:-2])
     column_targets = (
         None if columns is None else _check_margin(columns, "columns", n_columns, shape[:-2])
@@ -288,7 +297,9 @@ def _check_margins(
         row_targets = np.broadcast_to(row_targets, (*shape[:-2], n_rows))
         column_targets = np.broadcast_to(column_targets, (*shape[:-2], n_columns))
     _check_equal_totals(row_targets, column_targets)
-    return row_targets, column_targets
+    # Totals that differ by rounding could not both be met.
+    share = row_targets.sum(axis=-1, keepdims=True) / column_targets.sum(axis=-1, keepdims=True)
+    return row_targets, column_targets * share
 
 
 def _uniform(other: FloatArray, size: int) -> FloatArray:

@@ -24,6 +24,7 @@ from deconfuse.scaling.sweeps import sweep
 __all__ = ["Solver", "scale", "solve"]
 
 Solver = Literal["auto", "newton", "ipf", "ras"]
+_SOLVERS = get_args(Solver)
 # What a solver found: the two diagonals, its iterations and its name.
 _Found: TypeAlias = tuple[Factors, Factors, int, str]
 
@@ -115,8 +116,8 @@ def scale(
     >>> s.status.name, s.vanishing.tolist()
     ('LIMIT_ONLY', [[0, 1]])
     """
-    if solver not in get_args(Solver):
-        names = ", ".join(f'"{name}"' for name in get_args(Solver))
+    if solver not in _SOLVERS:
+        names = ", ".join(f'"{name}"' for name in _SOLVERS)
         raise InputError(f"`solver` must be one of {names}, got {solver!r}.")
     if max_iterations is not None and (not is_whole_number(max_iterations) or max_iterations < 1):
         raise InputError(
