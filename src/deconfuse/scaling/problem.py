@@ -104,8 +104,12 @@ class ScalingProblem:
             flipped, self.epsilon, self.columns, self.rows, self.tolerance, self.extremes
         )
 
+    def dense(self) -> ScalingProblem:
+        """Return the question of a sparse matrix about a dense one."""
+        return self.with_matrix(self.matrix.toarray() + self.epsilon)
+
     def with_matrix(self, matrix: Matrix) -> ScalingProblem:
-        """Return the same question about another matrix with zeros."""
+        """Return the same question about another matrix of the same extremes."""
         return ScalingProblem(
             matrix, self.epsilon, self.rows, self.columns, self.tolerance, self.extremes
         )

@@ -253,6 +253,8 @@ def _run(problem: ScalingProblem, solver: Solver, most: int | None) -> _Found:
     if solver in ("ipf", "ras"):
         algorithm = ipf if solver == "ipf" else ras
         return *algorithm(problem, _goal(problem), most or _DEFAULT_HALF_STEPS), solver
+    if problem.is_sparse and max(problem.shape) <= _DIRECT_SIZE:
+        problem = problem.dense()
     # The Hessian has the size of the rows, so let these be the shorter side.
     if problem.shape[0] > problem.shape[1]:
         right, left, iterations, name = _run(problem.transposed(), solver, most)
