@@ -33,11 +33,20 @@ PARTS = {
     "coverage_comparison": "Comparisons of two matrices: false alarms, power, coverage",
     "comparing": "How long a comparison takes",
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
+    "estimate": "estimate_bi against the truth: error, coverage, bias",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
 # These measure no time: they bring their own tables.
-OWN_TABLES = {"coverage", "comparing", "coverage_comparison", "gate", "look_alikes", "rebalance"}
+OWN_TABLES = {
+    "comparing",
+    "coverage",
+    "coverage_comparison",
+    "estimate",
+    "gate",
+    "look_alikes",
+    "rebalance",
+}
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 
 

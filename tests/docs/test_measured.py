@@ -31,7 +31,23 @@ def test_the_tables_are_made_of_what_was_measured(
     assert table in (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 
 
-def test_what_was_measured_keeps_what_is_promised() -> None:
+def test_the_tables_of_the_estimate_are_made_of_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    rows = json.loads((ROOT / "benchmarks" / "measured" / "estimate.json").read_text())["rows"]
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    for name, _, make in import_module("benchmarks.estimate_tables").TABLES:
+        table = make(rows)
+        kept = (ROOT / "docs" / "generated" / name).read_text(encoding="utf-8")
+        assert kept == table + "\n", name
+        assert table in results, name
+
+
+def test_what_was_measured_keeps_what_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    covered = import_module("benchmarks.estimate_tables").covered
+
     def rows(part: str) -> list[dict]:
         return json.loads((ROOT / "benchmarks" / "measured" / f"{part}.json").read_text())["rows"]
 
@@ -44,5 +60,10 @@ def test_what_was_measured_keeps_what_is_promised() -> None:
     runs = sum(row["runs"] for row in equal)
     assert sum(row["rejected"] * row["runs"] for row in equal) / runs <= 0.08
     assert sum(row["any_cell"] * row["runs"] for row in equal) / runs <= 0.08
+    grid = [row for row in rows("estimate") if row["part"] == "grid"]
+    assert sum(row["worse_by"] > 2 for row in grid) <= 0.02 * len(grid)
+    for side in (0, 1):
+        held, cells = covered(grid, "estimate_bi", side).sum(axis=0)
+        assert held / cells >= 0.93
     every = rows("coverage_comparison")
     assert sum(row["covered"] * row["runs"] for row in every) / sum(r["runs"] for r in every) > 0.95
