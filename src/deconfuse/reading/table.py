@@ -301,7 +301,8 @@ class PredictionTable:
             table = self._pairs(result, choice, asked, as_text=as_text)
         classes = wanted or ()
         if asked is not None:
-            scored = asked.class_list(_n_scores(result, asked), table.true)
+            assert isinstance(table.true, np.ndarray)
+            scored = asked.class_list(_n_scores(result, asked), table.true.tolist())
             table, classes = name_positions(table, scored), (*classes, *scored)
         cm = build_matrix(table, choice, classes=classes)
         if wanted is None:
@@ -358,7 +359,7 @@ class PredictionTable:
             found = self._fetch(query, choice, asked, [extra.column for extra in extras])
             true, pred = self._typed(found["true_value"], found["pred_value"], choice)
         if asked is not None:
-            classes = asked.class_list(int(found["width"].max()), true)
+            classes = asked.class_list(int(found["width"].max()), true.tolist())
             names = np.empty(len(classes), dtype=object)
             names[:] = classes
             pred = names[pred.astype(np.intp)]
