@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 ROOT = Path(__file__).parent.parent
 # Classes, samples of each side, comparisons.
-SIZES = ((5, 1_500, 60), (10, 2_000, 40), (60, 15_000, 10))
+SIZES = ((5, 1_500, 40), (10, 2_000, 30), (60, 15_000, 6))
 KINDS = {
     "equal": "none",
     "pair": "one pair more alike",

@@ -201,9 +201,9 @@ def test_few_heavy_samples_without_errors_are_few() -> None:
 def test_the_interval_of_the_overlap_without_any_spread() -> None:
     none = np.zeros((2, 2))
     stack = np.zeros((5, 2, 2))
-    assert overlap_interval(none, none, lambda: [stack], 0.95) == (1.0, 1.0)
+    assert overlap_interval(none, none, lambda: [stack], lambda: [stack], 0.95) == (1.0, 1.0)
     moved = np.array([[0.1, -0.1], [-0.1, 0.1]])
-    low, high = overlap_interval(moved, none, lambda: [stack], 0.95)
+    low, high = overlap_interval(moved, none, lambda: [stack], lambda: [stack], 0.95)
     assert low == high == pytest.approx(0.9)
 
 

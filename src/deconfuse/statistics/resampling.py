@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,9 @@ from scipy.stats import norm
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells, cells_of, row_units
+from deconfuse.statistics.cells import Cells, cells_of, round_fairly, row_units
 from deconfuse.statistics.conditional import Triples
+from deconfuse.statistics.null_fit import fit_null
 from deconfuse.statistics.sensitivity import JointNoise, Sensitivity
 from deconfuse.statistics.uncertainty import resample
 
@@ -136,45 +138,74 @@ class Spread:
     def overlap_interval(self) -> tuple[float, float]:
         """Confidence interval for the Overlap without noise."""
         return overlap_interval(
-            self.second.matrix - self.first.matrix, self.errors, self._stacks, self.level
+            self.second.matrix - self.first.matrix,
+            self.errors,
+            lambda: self._stacks("chance"),
+            lambda: self._stacks("noise"),
+            self.level,
         )
 
     @cached_property
     def overlap_if_equal(self) -> float:
-        """Overlap that noise alone would leave."""
-        distances = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in self._stacks()])
+        """Overlap that chance alone would leave."""
+        stacks = self._stacks("chance")
+        distances = np.concatenate([np.abs(stack).sum(axis=(1, 2)) for stack in stacks])
         return float(1 - distances.mean() / (2 * len(self.first.matrix)))
 
-    def _stacks(self) -> Iterator[FloatArray]:
-        """Yield stacks of noise in the difference: the same ones at every call."""
-        size = self.first.matrix.size
-        if self._n_resamples * size <= _KEPT_CELLS:
-            yield from self._kept
-        else:
-            yield from self._drawn()
+    def _stacks(self, kind: Literal["chance", "noise"]) -> Iterator[FloatArray]:
+        """Yield stacks of differences by chance, or of noise: the same ones at every call."""
+        if self._n_resamples * self.first.matrix.size > _KEPT_CELLS:
+            yield from self._drawn(kind)
+            return
+        if kind not in self._kept:
+            self._kept[kind] = list(self._drawn(kind))
+        yield from self._kept[kind]
 
     @cached_property
-    def _kept(self) -> list[FloatArray]:
-        return list(self._drawn())
+    def _kept(self) -> dict[str, list[FloatArray]]:
+        return {}
 
     @property
     def _n_resamples(self) -> int:
         budget = _RESAMPLED_CELLS // self.first.matrix.size
         return int(np.clip(budget, _FEWEST_RESAMPLES, _RESAMPLES))
 
-    def _drawn(self) -> Iterator[FloatArray]:
-        rng = np.random.default_rng(self.seed)
-        sides = (self.first, self.second)
-        for size in _batches(self._n_resamples, self.first.matrix.size):
-            if self.triples is None:
-                stacks = [resample(side.plain, size, rng) for side in sides]
-            else:
-                stacks = _resampled_triples(self.triples, len(self.first.matrix), size, rng)
-            changes = [
-                side.normalize(stack) - side.matrix
-                for stack, side in zip(stacks, sides, strict=True)
-            ]
-            yield changes[1] - changes[0]
+    def _drawn(self, kind: Literal["chance", "noise"]) -> Iterator[FloatArray]:
+        rng = np.random.default_rng([self.seed, kind == "noise"])
+        first, second = self.first, self.second
+        tables = self._resampled if kind == "noise" else self._equal
+        for size in _batches(self._n_resamples, first.matrix.size):
+            one, other = tables(size, rng)
+            difference = second.normalize(other) - first.normalize(one)
+            yield difference if kind == "chance" else difference - (second.matrix - first.matrix)
+
+    def _resampled(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Return stacks of both tables, resampled."""
+        if self.triples is None:
+            return resample(self.first.plain, size, rng), resample(self.second.plain, size, rng)
+        return _resampled_triples(self.triples, len(self.first.matrix), size, rng)
+
+    def _equal(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Return stacks of both tables as of classifiers that differ by their margins alone.
+
+        Every sample of both tables, or every disagreement of paired ones, changes sides with the
+        probability that is fitted to it. A cell that one of the tables lacks may then be drawn,
+        as it may not in a resample of this table.
+        """
+        n_classes = len(self.first.matrix)
+        shape = (size, n_classes, n_classes)
+        if self.triples is not None:
+            return _exchanged_triples(self.triples, shape, rng)
+        one, other = (round_fairly(side.samples, rng) for side in (self.first, self.second))
+        fit = fit_null(one, other)
+        total = fit.total.astype(np.int64)
+        drawn = rng.binomial(total, fit.share, size=(size, len(total)))
+        stacks = []
+        for part, side in ((drawn, self.first), (total - drawn, self.second)):
+            flat = np.zeros((size, n_classes**2))
+            flat[:, fit.cells] = part
+            stacks.append(flat.reshape(shape) * row_units(side.plain))
+        return stacks[0], stacks[1]
 
     def _covariances(self, triples: Triples) -> FloatArray:
         """Return the covariance of every cell with the same cell of the other matrix."""
@@ -190,24 +221,48 @@ class Spread:
 
 def _resampled_triples(
     triples: Triples, n_classes: int, size: int, rng: np.random.Generator
-) -> list[FloatArray]:
+) -> tuple[FloatArray, FloatArray]:
     """Return stacks of both tables when the same samples are drawn anew for both."""
     total = int(triples.counts.sum())
     draws = rng.multinomial(total, triples.counts / total, size=size)
-    stacks = []
-    for predicted in (triples.first, triples.second):
-        keys = triples.true * n_classes + predicted
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
-        flat = np.zeros((size, n_classes**2))
-        flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
-        stacks.append(flat.reshape(-1, n_classes, n_classes))
-    return stacks
+    shape = (size, n_classes, n_classes)
+    one = _tables(draws, triples.true * n_classes + triples.first, shape)
+    return one, _tables(draws, triples.true * n_classes + triples.second, shape)
+
+
+def _exchanged_triples(
+    triples: Triples, shape: tuple[int, int, int], rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return stacks of both tables when disagreements change sides, for each pair of predictions.
+
+    The share of "first says j, second says k" is that of all true classes.
+    """
+    n_classes = shape[1]
+    low = np.minimum(triples.first, triples.second)
+    high = np.maximum(triples.first, triples.second)
+    pair = np.unique(low * n_classes + high, return_inverse=True)[1]
+    is_forward = triples.first == low
+    forward = np.bincount(pair, triples.counts * is_forward) / np.bincount(pair, triples.counts)
+    drawn = rng.binomial(triples.counts, forward[pair], size=(shape[0], len(pair)))
+    rest = triples.counts - drawn
+    at_low, at_high = (triples.true * n_classes + x for x in (low, high))
+    one = _tables(drawn, at_low, shape) + _tables(rest, at_high, shape)
+    return one, _tables(drawn, at_high, shape) + _tables(rest, at_low, shape)
+
+
+def _tables(draws: NDArray[np.int64], keys: NDArray[np.intp], shape: tuple[int, ...]) -> FloatArray:
+    """Return tables of numbers of samples whose cells are known by their flat places."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(keys[order]) > 0])
+    flat = np.zeros((shape[0], shape[1] * shape[2]))
+    flat[:, keys[order][starts]] = np.add.reduceat(draws[:, order], starts, axis=1)
+    return flat.reshape(shape)
 
 
 def overlap_interval(
     difference: FloatArray,
     errors: FloatArray,
+    by_chance: Callable[[], Iterable[FloatArray]],
     noise: Callable[[], Iterable[FloatArray]],
     level: float,
 ) -> tuple[float, float]:
@@ -217,9 +272,10 @@ def overlap_interval(
     ----------
     difference, errors : ndarray of shape (n_classes, n_classes)
         Of the bi-normalized matrices, and its standard errors.
+    by_chance : callable
+        Gives stacks of differences as of equal classifiers, the same whenever it is called.
     noise : callable
-        Gives stacks of noise in the difference, the same whenever it is called. This is also what
-        the difference of equal classifiers would be.
+        Gives stacks of noise in the difference.
     level : float
 
     Returns
@@ -236,7 +292,7 @@ def overlap_interval(
     of their standard errors.
     """
     z = float(norm.ppf(0.5 + level / 2))
-    chance = _mean_size(noise())
+    chance = _mean_size(by_chance())
     width = 2 * (_NEAR * errors) ** 2
 
     def distance(values: FloatArray) -> FloatArray:
@@ -248,7 +304,7 @@ def overlap_interval(
         steps = np.divide(values**2, width, out=far, where=width > 0)
         return np.asarray((chance * np.exp(-steps)).sum(axis=(-2, -1)))
 
-    far, close = _measured(noise(), distance, near)
+    far, close = _measured(by_chance(), distance, near)
     factor = float(far.mean() / close.mean()) if close.any() else 0.0
     moved, moved_close = _measured((difference + stack for stack in noise()), distance, near)
     spread = max(float((moved - factor * moved_close).std()), float((far - factor * close).std()))
