@@ -27,7 +27,7 @@ from sklearn.neural_network import MLPClassifier
 from deconfuse import Rebalancer
 from deconfuse._files import write_text
 from deconfuse.experiments.datasets import load_dataset
-from deconfuse.experiments.sampling import dirichlet_sizes, keep_samples
+from deconfuse.experiments.tasks import dirichlet_sizes, keep_samples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.timing import best_time
 from deconfuse.experiments.config import TrainingConfig
-from deconfuse.experiments.models import Architecture, build_network
+from deconfuse.experiments.training import Architecture, build_network
 from deconfuse.experiments.training import deterministic, evaluate, make_optimizer, train_epoch
 
 BATCH = 32

@@ -26,6 +26,7 @@ from deconfuse.experiments.analysis import (
 )
 from deconfuse.experiments.claims import Claim, Evidence, Support, bi_is_best, paper_claims
 from deconfuse.experiments.config import ALPHAS, RunConfig
+from deconfuse.experiments.extensions import geometry_rows, other_estimates, past_the_paper
 from deconfuse.experiments.records import (
     WEIGHTINGS,
     Record,
@@ -34,7 +35,6 @@ from deconfuse.experiments.records import (
     write_record,
 )
 from deconfuse.experiments.reproduction import write_results
-from deconfuse.experiments.sections import geometry_rows, other_estimates, past_the_paper
 from deconfuse.experiments.sweep import plan_runs
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -329,7 +329,7 @@ def test_results_are_written_from_records_alone_and_equal_each_time(
     text = (tmp_path / "one" / "REPRODUCTION.md").read_text()
     for title in (c.title for c in paper_claims(score_records(records), str)):
         assert title in text
-    assert "| MNIST | 4 | 4 | 20 | 0 | 0 |" in text
+    assert "|MNIST|4|4|20|0|0|" in text
     # What is said of the paper's runs is not said of a study of anybody's own.
     assert "What the paper leaves open" not in text
     for name in (path.name for path in first if path.suffix == ".png"):

@@ -26,16 +26,20 @@ RUNNER = CliRunner()
 
 def test_prepare_from_and_verify(data: Path, tmp_path: Path) -> None:
     target = str(tmp_path / "new")
-    lacking = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", target])
+    lacking = RUNNER.invoke(app, ["data", "verify", "--dataset", "mnist", "--data", target])
     assert lacking.exit_code == 1
     assert "missing" in lacking.output
     assert "deconfuse data prepare" in lacking.output
-    taken = RUNNER.invoke(app, ["data", "prepare", "mnist", "--from", str(data), "--data", target])
+    taken = RUNNER.invoke(
+        app, ["data", "prepare", "--dataset", "mnist", "--from", str(data), "--data", target]
+    )
     assert taken.exit_code == 0, taken.output
     assert "MNIST: ready" in taken.output
-    fine = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", target])
+    fine = RUNNER.invoke(app, ["data", "verify", "--dataset", "mnist", "--data", target])
     assert fine.exit_code == 0
-    again = RUNNER.invoke(app, ["data", "prepare", "mnist", "--from", str(data), "--data", target])
+    again = RUNNER.invoke(
+        app, ["data", "prepare", "--dataset", "mnist", "--from", str(data), "--data", target]
+    )
     assert "already there, and checked" in again.output
 
 
@@ -65,7 +69,7 @@ def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
             path.unlink()
     (target / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"broken")
     source = str(data / "mnist")
-    arguments = ["data", "prepare", "mnist", "--from", source, "--data", str(target)]
+    arguments = ["data", "prepare", "--dataset", "mnist", "--from", source, "--data", str(target)]
     result = RUNNER.invoke(app, arguments)
     assert isinstance(result.exception, InputError)
     assert "a wrong file stands before one of its own" in str(result.exception)
@@ -77,7 +81,7 @@ def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
 def test_verify_names_a_wrong_file(data: Path) -> None:
     path = data / "mnist" / "train-labels-idx1-ubyte"
     path.write_bytes(path.read_bytes() + b"x")
-    result = RUNNER.invoke(app, ["data", "verify", "mnist", "--data", str(data)])
+    result = RUNNER.invoke(app, ["data", "verify", "--dataset", "mnist", "--data", str(data)])
     assert result.exit_code == 1
     assert "wrong" in result.output
 
@@ -164,4 +168,4 @@ def test_errors_are_a_line_or_two_without_a_traceback(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("Error: MNIST must be in the data folder")
-    assert "deconfuse data prepare mnist" in done.stderr
+    assert "deconfuse data prepare --dataset mnist" in done.stderr

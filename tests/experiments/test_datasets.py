@@ -87,7 +87,7 @@ def test_wrong_format(read: object, content: bytes, message: str) -> None:
 def test_missing_files_are_named_with_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="train-images-idx3-ubyte, train-labels") as error:
         load_dataset("mnist", tmp_path)
-    assert "deconfuse data prepare mnist" in str(error.value)
+    assert "deconfuse data prepare --dataset mnist" in str(error.value)
 
 
 def test_corrupted_file_is_named_and_not_used(data: Path) -> None:

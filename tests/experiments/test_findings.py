@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from making import make_record
 
 import deconfuse as dc
@@ -87,3 +89,10 @@ def test_one_model_on_two_test_sets(records: list[Record]) -> None:
         assert found[method].mean == pytest.approx(found["noise"].mean, abs=0.01)
     for method in ("col", "all"):
         assert found[method].mean < found["noise"].mean - 0.05
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=2, max_size=8))
+def test_row_col_and_bi_agree_on_diagonal_matrices(sizes: list[int]) -> None:
+    for method in ("row", "col", "bi"):
+        found = dc.normalize(np.diag(sizes), method, epsilon=0.0).matrix
+        np.testing.assert_allclose(found, np.eye(len(sizes)), atol=1e-9)

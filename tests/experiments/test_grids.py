@@ -13,7 +13,6 @@ import deconfuse as dc
 from deconfuse import InputError
 from deconfuse.experiments import human
 from deconfuse.experiments.analysis import Question
-from deconfuse.experiments.arrays import write_arrays
 from deconfuse.experiments.claims import paper_claims
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.grids import (
@@ -25,6 +24,7 @@ from deconfuse.experiments.grids import (
     write_grids,
 )
 from deconfuse.experiments.records import WEIGHTINGS
+from deconfuse.experiments.runs import write_arrays
 
 CONFIGS = [RunConfig("mine", seed, alpha) for seed in range(3) for alpha in (10.0, 0.1)]
 
@@ -36,6 +36,8 @@ def test_grids_are_measured_kept_and_scored(tmp_path: Path) -> None:
         write_arrays(tmp_path / "cache", make_arrays(config, n=400 - 100 * (k % 2)))
     grids = measure_grids(records, tmp_path / "cache")
     assert [grid.config for grid in grids] == CONFIGS[:4]
+    # What is known is not measured again, with or without arrays.
+    assert measure_grids(records, tmp_path / "nothing", grids) == grids
     write_grids(tmp_path / "grids", grids)
     again = read_grids(tmp_path / "grids")
     assert [grid.to_json() for grid in again] == [grid.to_json() for grid in grids]

@@ -13,7 +13,6 @@ import pytest
 from making import make_arrays, make_record
 
 from deconfuse import InputError
-from deconfuse.experiments.arrays import arrays_path, read_arrays, write_arrays
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import (
@@ -23,6 +22,7 @@ from deconfuse.experiments.records import (
     record_path,
     write_record,
 )
+from deconfuse.experiments.runs import arrays_path, read_arrays, write_arrays
 
 CONFIG = RunConfig("mnist", 0, 0.3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import InputError
-from deconfuse.experiments.sampling import (
+from deconfuse.experiments.tasks import (
     balanced_sizes,
     dirichlet_sizes,
     keep_samples,

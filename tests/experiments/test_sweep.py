@@ -19,10 +19,10 @@ from making import make_arrays, make_record
 from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
-from deconfuse.experiments.arrays import arrays_path, write_arrays
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.crews import dask_crew, executor_crew, local_crew
 from deconfuse.experiments.records import read_records, record_path, write_record
+from deconfuse.experiments.runs import arrays_path, write_arrays
 from deconfuse.experiments.sweep import (
     Places,
     SweepError,
@@ -335,8 +335,8 @@ def test_leftovers_of_a_killed_sweep_go_when_they_are_old(data: Path) -> None:
 def test_missing_packages_are_named_with_what_to_install(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deconfuse.experiments import downloading
     from deconfuse.experiments.catalogue import CATALOGUE
+    from deconfuse.experiments.preparation import download
     from deconfuse.experiments.sweep import run_one
 
     for package in ("torch", "distributed", "pooch"):
@@ -347,7 +347,7 @@ def test_missing_packages_are_named_with_what_to_install(
     with pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]"):
         dask_crew("tcp://127.0.0.1:9")
     with pytest.raises(MissingExtraError, match=r"needs pooch(.|\n)*deconfuse\[experiments\]"):
-        downloading.download(data, CATALOGUE["mnist"], lambda have, size: None)
+        download(data, CATALOGUE["mnist"])
 
 
 def test_no_workers() -> None:

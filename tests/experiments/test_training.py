@@ -18,8 +18,11 @@ require("torch")
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-from deconfuse.experiments.models import Dropout, build_network  # noqa: E402
-from deconfuse.experiments.training import train_cnn  # noqa: E402
+from deconfuse.experiments.training import (  # noqa: E402
+    Dropout,
+    build_network,
+    train_cnn,
+)
 
 
 def paper_small() -> nn.Sequential:

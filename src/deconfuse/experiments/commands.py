@@ -1,4 +1,4 @@
-"""The command ``deconfuse reproduce``, and with it ``deconfuse data``; parse, call and print."""
+"""The commands ``deconfuse data`` and ``deconfuse reproduce``; they parse, call and print."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     Progress,
     TextColumn,
     TimeElapsedColumn,
@@ -19,18 +20,138 @@ from rich.progress import (
 from rich.table import Table
 
 from deconfuse.errors import DeconfuseError, InputError
-from deconfuse.experiments.catalogue import dataset_spec
+from deconfuse.experiments import preparation
+from deconfuse.experiments.catalogue import DatasetSpec, dataset_spec
 from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig
-from deconfuse.experiments.data_commands import DataOption, data_app
-from deconfuse.experiments.datasets import data_folder
+from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
 from deconfuse.experiments.records import Record, record_path
 
 __all__ = ["app", "data_app", "main", "reproduce"]
 
 app = typer.Typer(help="The paper's datasets and experiments.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Get and check the paper's four datasets.", no_args_is_help=True, add_completion=False
+)
 app.add_typer(data_app, name="data")
 
 _out = Console()
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help=f"The data folder. Default: ${DATA_VARIABLE}, else the cache."),
+]
+DatasetOption = Annotated[
+    list[str] | None,
+    typer.Option(help=f"Repeat for several: {', '.join(DATASETS)}. Default: all."),
+]
+
+
+@data_app.command()
+def prepare(
+    dataset: DatasetOption = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take the files from this folder or archive instead."),
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Bring datasets into the data folder: download them, or take them from local files.
+
+    Every file is checked by its sha256 before it is used, and one that is there is not fetched
+    again. Of several datasets, those that can be had are made ready; the exit code is 1 when one
+    cannot.
+
+    Examples:
+
+      deconfuse data prepare --dataset mnist --dataset fashion-mnist
+
+      deconfuse data prepare --dataset stl10 --from ~/Downloads/stl10_binary.tar.gz
+    """
+    folder = data_folder(data)
+    specs = [dataset_spec(name) for name in dataset or DATASETS]
+    if source is not None and not source.exists():
+        raise InputError(
+            f"`--from` must be a folder or an archive, but {source} does not exist.",
+            hint="give the folder or archive that holds the datasets' files.",
+        )
+    lacking: list[str] = []
+    for spec in specs:
+        try:
+            _prepare_one(folder, spec, source)
+        except InputError as error:
+            if len(specs) == 1:
+                raise
+            lacking.append(spec.title)
+            _out.print(f"{spec.title}: not ready. {error}", markup=False, highlight=False)
+    if lacking:
+        _out.print(f"Not ready: {', '.join(lacking)}.")
+        raise typer.Exit(1)
+
+
+class _PoochBar:
+    """What pooch asks of a progress bar, shown by rich."""
+
+    total = 0
+
+    def __init__(self, bar: Progress, title: str) -> None:
+        self._bar = bar
+        self._task = bar.add_task(title, total=None)
+
+    def update(self, amount: int) -> None:
+        self._bar.update(self._task, advance=amount, total=self.total)
+
+    def reset(self) -> None:
+        self._bar.reset(self._task)
+
+    def close(self) -> None:
+        """Leave the bar to rich."""
+
+
+def _prepare_one(folder: Path, spec: DatasetSpec, source: Path | None) -> None:
+    if preparation.is_complete(folder, spec):
+        _out.print(f"{spec.title}: already there, and checked.")
+        return
+    if source is not None:
+        preparation.take_from(source, folder, spec)
+    else:
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=_out
+        ) as bar:
+            preparation.download(folder, spec, _PoochBar(bar, spec.title))
+    _refuse_files_in_the_way(folder, spec)
+    _out.print(f"{spec.title}: ready in {folder / spec.name}")
+
+
+def _refuse_files_in_the_way(folder: Path, spec: DatasetSpec) -> None:
+    """Name a wrong file that would be found before the one that was just taken."""
+    for report in preparation.verify(folder, spec):
+        if report.state != "ok":
+            raise InputError(
+                f"{spec.title} was taken, but a wrong file stands before one of its own:"
+                f" {report.problem or report.file.name}",
+                hint=f"delete {report.path or report.file.name}, then run `deconfuse data verify`.",
+            )
+
+
+@data_app.command()
+def verify(dataset: DatasetOption = None, data: DataOption = None) -> None:
+    """Check every file of the datasets, and say what is missing or wrong.
+
+    The exit code is 1 when a dataset cannot be used.
+    """
+    folder = data_folder(data)
+    table = Table("dataset", "file", "state", title=f"Data folder: {folder}")
+    is_fine = True
+    for spec in [dataset_spec(name) for name in dataset or DATASETS]:
+        for report in preparation.verify(folder, spec):
+            state = report.state if report.state != "wrong" else f"wrong: {report.problem}"
+            is_fine &= report.state == "ok"
+            name = report.file.name if report.path is None else report.path.name
+            table.add_row(spec.title, name, state)
+    _out.print(table)
+    if not is_fine:
+        _out.print("Run `deconfuse data prepare` to get what is missing.")
+        raise typer.Exit(1)
 
 
 #: Options that only say what to train and where.
@@ -49,10 +170,7 @@ _ONLY_TRAINING = (
 @app.command()
 def reproduce(
     ctx: typer.Context,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Repeat for several: {', '.join(DATASETS)}. Default: all."),
-    ] = None,
+    dataset: DatasetOption = None,
     alpha: Annotated[
         list[float] | None,
         typer.Option(help=f"Repeat for several: {', '.join(f'{a:g}' for a in ALPHAS)}."),
@@ -143,13 +261,14 @@ def reproduce(
 
 def _measure(results: Path, data: Path, *, grids: bool, human: Path | None) -> None:
     """Measure what needs more than records: kept arrays, or people's answers."""
-    from deconfuse.experiments.grids import measure_grids, write_grids
+    from deconfuse.experiments.grids import measure_grids, read_grids, write_grids
     from deconfuse.experiments.human import compare_with_people, write_comparison
     from deconfuse.experiments.records import read_records
     from deconfuse.experiments.reproduction import GRIDS, HUMAN
 
     if grids:
-        found = measure_grids(read_records(results / "records"), data / "cache")
+        known = read_grids(results / GRIDS)
+        found = measure_grids(read_records(results / "records"), data / "cache", known)
         write_grids(results / GRIDS, found)
         _out.print(f"Measured the grids of {len(found)} runs.")
     if human is not None:

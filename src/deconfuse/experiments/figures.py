@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
-from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.records import Record
+from deconfuse.experiments.runs import RunArrays
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,10 +20,10 @@ import deconfuse as dc
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments.analysis import Matrix, Question, Sample, Scores, grid_answers
-from deconfuse.experiments.arrays import RunArrays, read_arrays
-from deconfuse.experiments.config import RunConfig, random_state
+from deconfuse.experiments.config import DATASETS, RunConfig, random_state
 from deconfuse.experiments.measuring import overlap_clusters
 from deconfuse.experiments.records import WEIGHTINGS, Record
+from deconfuse.experiments.runs import RunArrays, read_arrays
 
 __all__ = ["N_SHIFTS", "GridRecord", "measure_grids", "read_grids", "score_grids", "write_grids"]
 
@@ -85,17 +85,24 @@ class GridRecord:
         )
 
 
-def measure_grids(records: Iterable[Record], cache: Path) -> list[GridRecord]:
+def measure_grids(
+    records: Iterable[Record], cache: Path, known: Iterable[GridRecord] = ()
+) -> list[GridRecord]:
     """Measure every imbalanced run that has a record and arrays, seed by seed.
 
     A seed counts only with all of its levels: an equal number of points means nothing otherwise.
+    Runs that are known are not measured again.
     """
+    there = {grid.config: grid for grid in known}
     seeds: dict[tuple[str, int], list[Record]] = {}
     for record in records:
         if record.config.sampling == "relative":
             seeds.setdefault((record.config.dataset, record.config.seed), []).append(record)
     found = []
     for runs in seeds.values():
+        if all(run.config in there for run in runs):
+            found += [there[run.config] for run in runs]
+            continue
         arrays = [read_arrays(cache, run.config) for run in runs]
         kept = [item for item in arrays if item is not None]
         if len(kept) == len(runs):
@@ -172,7 +179,9 @@ def write_grids(folder: Path, grids: Sequence[GridRecord]) -> None:
 def read_grids(folder: str | os.PathLike[str]) -> list[GridRecord]:
     """Read what :func:`write_grids` wrote; nothing where there is nothing."""
     found = []
-    for path in sorted(Path(folder).glob("*.jsonl")):
+    order = {name: place for place, name in enumerate(DATASETS)}
+    paths = Path(folder).glob("*.jsonl")
+    for path in sorted(paths, key=lambda path: (order.get(path.stem, len(order)), path.stem)):
         try:
             found += [GridRecord.from_json(line) for line in path.read_text().splitlines()]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -198,12 +207,14 @@ def score_grids(grids: Iterable[GridRecord]) -> Scores:
 def grid_summary(grids: Sequence[GridRecord]) -> dict[str, Sample]:
     """Return, by seed: how far the GCMs move when the embedding turns, and the share of pure cells.
 
-    Keys are ``"one"``, ``"averaged"`` (1 minus the Overlap, mean of the four), and ``"pure"``.
+    Keys are ``"one"``, ``"averaged"`` (1 minus the Overlap, mean of the four), ``"pure"`` and
+    ``"agreement"`` (of the confusion matrix with that of the record).
     """
     found: dict[str, dict[int, list[float]]] = {}
     for grid in grids:
         numbers = {name: 1.0 - float(np.mean(values)) for name, values in grid.moved.items()}
-        for name, number in {**numbers, "pure": grid.pure}.items():
+        numbers |= {"pure": grid.pure, "agreement": grid.agreement}
+        for name, number in numbers.items():
             found.setdefault(name, {}).setdefault(grid.config.seed, []).append(number)
     return {
         name: Sample(np.array([np.mean(numbers) for numbers in by_seed.values()]))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deconfuse as dc
-from deconfuse.experiments.arrays import RunArrays
 from deconfuse.experiments.config import random_state
 from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
+from deconfuse.experiments.runs import RunArrays
 
 __all__ = ["COARSER", "measure", "overlap_clusters"]
 

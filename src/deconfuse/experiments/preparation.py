@@ -1,4 +1,4 @@
-"""Check the datasets in the data folder, and take them into it from files at hand.
+"""Check the datasets in the data folder; fetch them, or take them from files at hand.
 
 A file enters the data folder only after its content was checked, and whole.
 """
@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from deconfuse._files import write_bytes
-from deconfuse.errors import InputError
-from deconfuse.experiments.catalogue import DataFile, DatasetSpec
+from deconfuse.errors import InputError, MissingExtraError
+from deconfuse.experiments.catalogue import DataFile, DatasetSpec, Download
 from deconfuse.experiments.datasets import PACKINGS, find_file, read_checked
 
-__all__ = ["FileReport", "check_file", "is_complete", "take_from", "verify"]
+__all__ = ["FileReport", "check_file", "download", "is_complete", "take_from", "verify"]
 
 #: What unpacking raises when the bytes are not what they should be.
 _UNPACKING = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -218,3 +218,56 @@ def _problem(content: bytes, packing: str, file: DataFile) -> str:
         return f"has {len(content)} bytes instead of {file.size}"
     digest = hashlib.sha256(content).hexdigest()
     return "" if digest == file.sha256 else f"has {digest}"
+
+
+def download(folder: Path, spec: DatasetSpec, progressbar: Any = False) -> list[Path]:
+    """Download a dataset from its official places into the data folder, with pooch.
+
+    A file that is there and right is not fetched again. ``progressbar`` is handed on to pooch.
+    """
+    try:
+        import pooch
+        import requests
+    except ImportError as error:
+        raise MissingExtraError.of(
+            "pooch", extra="experiments", feature="`deconfuse data prepare`"
+        ) from error
+    # It would say what the progress bar says.
+    pooch.get_logger().setLevel("WARNING")
+    written: list[Path] = []
+    for item in spec.downloads:
+        if (there := _there(folder, spec, item)) is not None:
+            written += there
+            continue
+        target = folder / spec.name
+        try:
+            fetched = pooch.retrieve(
+                item.url,
+                known_hash=f"sha256:{item.sha256}",
+                fname=item.name,
+                path=target,
+                downloader=pooch.HTTPDownloader(timeout=30, progressbar=progressbar),
+            )
+        except (requests.RequestException, ValueError) as error:
+            # A checksum that differs is a ValueError; what was fetched is already gone.
+            raise InputError(
+                f"{item.url} must give the canonical file, but: {error}",
+                hint="try again later, or use --from with files from another place.",
+            ) from error
+        if item.is_archive:
+            written += take_from(Path(fetched), folder, spec)
+            Path(fetched).unlink()
+        else:
+            written.append(Path(fetched))
+    return written
+
+
+def _there(folder: Path, spec: DatasetSpec, item: Download) -> list[Path] | None:
+    """Return the files that a download would give, when the data folder has them all, checked."""
+    if item.is_archive:
+        reports = verify(folder, spec)
+    else:
+        names = {f"{file.name}{end}": file for file in spec.files for end in PACKINGS}
+        reports = [check_file(folder, spec, names[item.name])]
+    paths = [report.path for report in reports if report.state == "ok" and report.path]
+    return paths if len(paths) == len(reports) else None

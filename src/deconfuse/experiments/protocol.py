@@ -15,10 +15,10 @@ from typing import Any
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfig
 from deconfuse.experiments.crews import executor_crew, executor_width
+from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import train_run
-from deconfuse.experiments.sets import Dataset
 from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 

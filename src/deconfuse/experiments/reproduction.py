@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from deconfuse._files import write_bytes
 from deconfuse.errors import InputError
-from deconfuse.experiments import findings, sections
+from deconfuse.experiments import extensions, findings, sections
 from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, score_records, to_rows
-from deconfuse.experiments.arrays import read_arrays
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
 from deconfuse.experiments.config import DATASETS, RunConfig
 from deconfuse.experiments.figures import (
@@ -26,6 +25,7 @@ from deconfuse.experiments.figures import (
 from deconfuse.experiments.grids import read_grids, score_grids
 from deconfuse.experiments.human import Comparison, read_comparison
 from deconfuse.experiments.records import Record, read_records
+from deconfuse.experiments.runs import read_arrays
 from deconfuse.experiments.text import (
     MARKS,
     claim_table,
@@ -144,7 +144,7 @@ def write_results(
             hint="run `deconfuse reproduce` first.",
         )
     grids, people = read_grids(folder / GRIDS), read_comparison(folder / HUMAN)
-    scores = score_records(records, extra=sections.other_estimates).joined(score_grids(grids))
+    scores = score_records(records, extra=extensions.other_estimates).joined(score_grids(grids))
     control = score_records(records, sampling="equal-size")
     claims = paper_claims(scores, dataset_title, control)
     figures = _draw_all(scores, records)
@@ -156,8 +156,8 @@ def write_results(
     shown = [name for name in _FIGURES if name in figures or (folder / "figures" / name).exists()]
     text = _write_text(records, claims, shown, people)
     measured = sections.measured_sections(records, grids, people)
-    epsilons = sections.epsilon_rows(records)
-    past = [*sections.past_the_paper(records, scores, epsilons), *_pictures(shown, "past")]
+    epsilons = extensions.epsilon_rows(records)
+    past = [*extensions.past_the_paper(records, scores, epsilons), *_pictures(shown, "past")]
     text = "\n\n".join([text, *measured, *past, _TABLES]) + "\n"
     contents: dict[Path, bytes] = {}
     for name, figure in figures.items():
@@ -191,13 +191,13 @@ def _tables(
     head = [*Question._fields, "mean", "low", "high", "n"]
     three = [f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS]
     return {
-        "claims.csv": claims_csv([*claims, *sections.stricter_claims(scores)]),
+        "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
         "scores.csv": csv_text(head, to_rows(scores)),
         "controls.csv": csv_text(head, to_rows(control)),
         "runs.csv": sections.runs_csv(records),
         "components.csv": csv_text(
             ["dataset", "components", "embeddings", "cells per point", *three, "closest", "n"],
-            sections.geometry_rows(records),
+            extensions.geometry_rows(records),
         ),
     }
 

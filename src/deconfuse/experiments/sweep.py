@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
-from deconfuse.experiments.arrays import arrays_path, read_arrays_file
 from deconfuse.experiments.config import RunConfig, Sampling
 from deconfuse.experiments.crews import Crew, OpenCrew
 from deconfuse.experiments.datasets import load_dataset
 from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_record, record_path, write_record
-from deconfuse.experiments.runs import train_run
+from deconfuse.experiments.runs import arrays_path, read_arrays_file, train_run
 
 __all__ = [
     "Places",

@@ -21,6 +21,7 @@ __all__ = [
     "dataset_title",
     "markdown_table",
     "mean_and_interval",
+    "section",
 ]
 
 #: How tables mark what a cell says.
@@ -32,8 +33,8 @@ MARKS = {
     Support.FEW: "·",
 }
 
-#: A table with more cells than this is summed up by dataset; its cells are in a CSV file.
-_MOST_CELLS = 16
+#: A table with more columns than this is summed up by dataset; its cells are in a CSV file.
+_MOST_COLUMNS = 4
 
 
 def dataset_title(name: str) -> str:
@@ -47,13 +48,13 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     Examples
     --------
     >>> print(markdown_table(["a", "b"], [["1", "2|3"]]))
-    | a | b |
-    | --- | --- |
-    | 1 | 2\\|3 |
+    |a|b|
+    |---|---|
+    |1|2\\|3|
     """
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+        "|" + "|".join(cell.replace("|", "\\|") for cell in line) + "|" for line in lines
     )
 
 
@@ -74,7 +75,7 @@ def claim_table(claim: Claim) -> str:
     """
     if not claim.evidence:
         return "No runs yet."
-    if len(claim.evidence) > _MOST_CELLS and claim.number != "1":
+    if len(claim.columns) > _MOST_COLUMNS and claim.number != "1":
         return _summary_table(claim)
     rows = [
         [row, *(_cell(claim.cell(row, column)) for column in claim.columns)] for row in claim.rows
@@ -133,3 +134,8 @@ def mean_and_interval(sample: Sample | None, scale: float = 100.0, style: str = 
     mean = f"{scale * sample.mean:{style}}"
     half = scale * (sample.interval()[1] - sample.mean)
     return mean if np.isnan(half) else f"{mean}±{half:{style.lstrip('+')}}"
+
+
+def section(title: str, words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a section with one table, or nothing where there are no rows."""
+    return f"### {title}\n\n{words}\n\n{markdown_table(head, rows)}" if rows else ""
