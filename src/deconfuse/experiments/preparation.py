@@ -249,7 +249,10 @@ def download(folder: Path, spec: DatasetSpec, progressbar: Any = False) -> list[
                 downloader=pooch.HTTPDownloader(timeout=30, progressbar=progressbar),
             )
         except (requests.RequestException, ValueError) as error:
-            # A checksum that differs is a ValueError; what was fetched is already gone.
+            # A checksum that differs is a ValueError; what was fetched is already gone. A refusal
+            # leaves its connection open.
+            if isinstance(error, requests.HTTPError) and error.response is not None:
+                error.response.close()
             raise InputError(
                 f"{item.url} must give the canonical file, but: {error}",
                 hint="try again later, or use --from with files from another place.",
