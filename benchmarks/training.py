@@ -20,8 +20,14 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.timing import best_time
 from deconfuse.experiments.config import TrainingConfig
-from deconfuse.experiments.training import Architecture, build_network
-from deconfuse.experiments.training import deterministic, evaluate, make_optimizer, train_epoch
+from deconfuse.experiments.training import (
+    Architecture,
+    build_network,
+    deterministic,
+    evaluate,
+    make_optimizer,
+    train_epoch,
+)
 
 BATCH = 32
 

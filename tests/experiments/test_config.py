@@ -77,7 +77,10 @@ def test_streams_differ_by_purpose_seed_and_level_but_not_by_reading() -> None:
         ({"dataset": "my/digits"}, "`dataset` must be a plain name of at most 100 bytes"),
         ({"dataset": ".."}, r"must be a plain name .*, got '\.\.'"),
         ({"dataset": "x" * 101}, "must be a plain name of at most 100 bytes"),
-        ({"sampling": "even"}, "`sampling` must be one of balanced, relative, budget, equal-size, got 'even'"),
+        (
+            {"sampling": "even"},
+            "`sampling` must be one of balanced, relative, budget, equal-size, got 'even'",
+        ),
         ({"alpha": None}, "`alpha` must be None exactly for the sampling"),
         ({"sampling": "balanced"}, "`alpha` must be None exactly for the sampling"),
     ],
