@@ -22,9 +22,8 @@ __all__ = ["Support", "find_support", "row_blocks"]
 
 IndexArray = NDArray[np.intp]
 
-# Share of what an entry can carry below which a flow proves nothing.
-_CARRIED_SHARE = 1e-9
-# Targets that differ by less than this share of their sum differ by rounding alone.
+# Targets that differ by less than this share of their sum differ by rounding alone, and an entry
+# that carries no more of what it could carry is taken for one that carries nothing.
 _ROUNDING_SHARE = 1e-13
 _CAPACITY = 2**30
 
@@ -158,8 +157,8 @@ def _flow(
         # What is left of a flow that serves all targets is less than a unit for each of them.
         if left > 2 * size * unit:
             return flow > 0.0, np.flatnonzero(supply >= unit)
-        if left == 0.0 or unit < _CARRIED_SHARE * most.min():
-            return flow > _CARRIED_SHARE * most, np.empty(0, dtype=np.intp)
+        if left == 0.0 or unit < _ROUNDING_SHARE * most.min():
+            return flow > _ROUNDING_SHARE * most, np.empty(0, dtype=np.intp)
 
 
 def _push(
