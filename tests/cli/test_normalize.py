@@ -251,3 +251,28 @@ def test_tables_for_print_have_a_limit(run, tmp_path):
         ran = run("normalize", "m.csv", "-f", format)
         assert ran.code == 2
         assert f"A {name} table must have at most 200 classes, got 201." in ran.err
+
+
+def test_several_files_are_added_up(run, predictions, tmp_path):
+    lines = predictions.read_text().splitlines()
+    for name, part in (("week-1.csv", lines[1:200]), ("week-2.csv", lines[200:])):
+        (tmp_path / name).write_text("\n".join([lines[0], *part]) + "\n")
+    whole = json.loads(run("normalize", predictions, "--json").out)
+    parts = json.loads(run("normalize", "week-1.csv", "week-2.csv", "--json").out)
+    assert parts == whole
+    ran = run("diagnose", "week-1.csv", "week-2.csv", "--json")
+    assert json.loads(ran.out)["total"] == 600
+    twice = run("normalize", "week-1.csv", "week-1.csv")
+    assert twice.code == 2
+    assert "Each file must be given once, got week-1.csv more than once." in twice.err
+
+
+@pytest.mark.parametrize("source", ["shards", "shards/*.csv"])
+def test_a_file_of_the_input_is_not_written_over(run, predictions, tmp_path, source):
+    (tmp_path / "shards").mkdir()
+    shard = tmp_path / "shards" / "p.csv"
+    shard.write_bytes(predictions.read_bytes())
+    ran = run("normalize", source, "-o", "shards/p.csv")
+    assert ran.code == 2
+    assert "`--output` must not be the input" in ran.err
+    assert shard.read_bytes() == predictions.read_bytes()

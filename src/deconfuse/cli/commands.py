@@ -16,6 +16,7 @@ from deconfuse.cli.inputs import (
     check_page,
     name_files,
     read_embeddings,
+    read_matrices,
     read_matrix,
     read_models,
     read_rows,
@@ -24,6 +25,7 @@ from deconfuse.cli.inputs import (
 from deconfuse.cli.options import (
     EpsilonOption,
     FileArgument,
+    FilesArgument,
     IdOption,
     ImageOption,
     JsonOption,
@@ -50,7 +52,7 @@ __all__ = ["compare", "diagnose", "leave_page", "report"]
 
 
 def diagnose(
-    file: FileArgument,
+    files: FilesArgument,
     epsilon: EpsilonOption = None,
     level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95,
     json: JsonOption = False,
@@ -66,13 +68,13 @@ def diagnose(
 
       deconfuse diagnose predictions.csv
 
-      deconfuse diagnose "predictions/*.parquet" --label target --prediction pred
+      deconfuse diagnose week-*.csv --label target --prediction pred
 
       deconfuse diagnose matrix.csv --json | jq .look_alikes
     """
     import deconfuse as dc
 
-    cm = read_matrix(file, Columns(label, prediction, weight, scores, labels))
+    cm = read_matrices(files, Columns(label, prediction, weight, scores, labels))
     with console.working("Diagnosing"):
         found = dc.diagnose(cm, epsilon=epsilon, level=level)
     if json:
@@ -85,7 +87,12 @@ def report(
     file: FileArgument,
     file2: Annotated[
         str | None,
-        typer.Argument(metavar="FILE2", help="A second model to compare with.", show_default=False),
+        typer.Argument(
+            metavar="FILE2",
+            help="A second model to compare with. Shards of one model: a folder or a quoted"
+            " pattern as FILE.",
+            show_default=False,
+        ),
     ] = None,
     output: PageOption = Path("report.html"),
     title: TitleOption = None,

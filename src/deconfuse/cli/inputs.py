@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "check_page",
     "name_files",
     "read_embeddings",
+    "read_matrices",
     "read_matrix",
     "read_models",
     "read_rows",
@@ -101,6 +103,15 @@ def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
     """Count a file, a folder, a pattern or standard input, and say how much was read."""
     with _opened(source, columns) as opened:
         return _count(source, opened, columns).cm
+
+
+def read_matrices(sources: Sequence[str], columns: Columns) -> ConfusionMatrix:
+    """Count several inputs and add them up, as shards of one set of predictions."""
+    twice = [source for source in dict.fromkeys(sources) if sources.count(source) > 1]
+    if twice:
+        raise InputError(f"Each file must be given once, got {called(twice[0])} more than once.")
+    first, *others = (read_matrix(source, columns) for source in sources)
+    return sum(others, start=first)
 
 
 def read_with_samples(
@@ -297,7 +308,7 @@ def check_output(output: Path | None, *sources: str) -> None:
     if output.is_dir():
         raise InputError(f"`--output` must be a file, and {str(output)!r} is a folder.")
     for source in sources:
-        if source != STANDARD and output.exists() and _is_same(output, Path(source)):
+        if source != STANDARD and output.exists() and _is_among(output, source):
             raise InputError(
                 f"`--output` must not be the input, got {str(output)!r} for both.",
                 hint="choose another name: the predictions would be lost.",
@@ -315,5 +326,11 @@ def check_page(output: Path) -> None:
         )
 
 
-def _is_same(output: Path, source: Path) -> bool:
-    return source.exists() and output.samefile(source)
+def _is_among(output: Path, source: str) -> bool:
+    """Return whether a file is what was named, or in the folder, or matches the pattern."""
+    folder = Path(source)
+    if folder.is_dir():
+        files: Iterable[str | Path] = (path for path in folder.rglob("*") if path.is_file())
+    else:
+        files = [source] if folder.exists() else glob.glob(source, recursive=True)
+    return any(output.samefile(file) for file in files)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from deconfuse.cli import console
-from deconfuse.cli.inputs import STANDARD, Columns, check_output, read_matrix
+from deconfuse.cli.inputs import STANDARD, Columns, check_output, read_matrices
 from deconfuse.cli.options import (
     EpsilonOption,
-    FileArgument,
+    FilesArgument,
     JsonOption,
     LabelOption,
     LabelsOption,
@@ -52,7 +52,7 @@ class Format(StrEnum):
 
 
 def normalize(
-    file: FileArgument,
+    files: FilesArgument,
     method: Annotated[
         Method, typer.Option("--method", "-m", help="true and pred are row and col.")
     ] = Method.bi,
@@ -98,9 +98,9 @@ def normalize(
 
       cat predictions.csv | deconfuse normalize - --label y --prediction y_hat --json
     """
-    check_output(output, file)
+    check_output(output, *files)
     chosen = _format(format, json, output)
-    cm = read_matrix(file, Columns(label, prediction, weight, scores, labels))
+    cm = read_matrices(files, Columns(label, prediction, weight, scores, labels))
     with console.working("Normalizing"):
         normalized = cm.normalize(method.value, epsilon=epsilon)
     _note_unseen(normalized)

@@ -10,6 +10,7 @@ import typer
 __all__ = [
     "EpsilonOption",
     "FileArgument",
+    "FilesArgument",
     "IdOption",
     "ImageOption",
     "JsonOption",
@@ -27,13 +28,15 @@ __all__ = [
 
 _COLUMNS = "Columns of FILE"
 
-FileArgument = Annotated[
-    str,
+_FILE_HELP = (
+    "Predictions (CSV, TSV, Parquet, JSON lines, Arrow; also .gz and .zst, a folder, or a quoted"
+    " pattern), or a saved matrix (CSV, JSON, NPZ). - is standard input."
+)
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP, show_default=False)]
+FilesArgument = Annotated[
+    list[str],
     typer.Argument(
-        metavar="FILE",
-        help="Predictions (CSV, TSV, Parquet, JSON lines, Arrow; also .gz and .zst, a folder, or a"
-        " quoted pattern), or a saved matrix (CSV, JSON, NPZ). - is standard input.",
-        show_default=False,
+        metavar="FILE...", help=f"{_FILE_HELP} Several are added up.", show_default=False
     ),
 ]
 LabelOption = Annotated[
