@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
 
 from deconfuse import ConfusionMatrix, InputError, diagnose, load_example, normalize
+from deconfuse.statistics.diagnosis import Diagnosis
 
 Floats = NDArray[np.float64]
 
@@ -416,6 +417,55 @@ def test_the_headline_of_weighted_samples_says_what_they_weigh() -> None:
     assert diagnose([[49, 1], [1, 49]]).headline.startswith(
         "2 classes, 100 samples, accuracy 0.98, "
     )
+
+
+ENDS = ("similarity", "low", "high")
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(3, 8))
+def test_relabelling_and_transposing_change_no_similarity(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(1, 60, (n_classes, n_classes))) + 200 * np.eye(n_classes) + 1
+    order = rng.permutation(n_classes)
+    plain, moved, turned = (
+        diagnose(ConfusionMatrix.from_counts(matrix.astype(int), labels=labels))
+        for matrix, labels in (
+            (counts, range(n_classes)),
+            (counts[np.ix_(order, order)], order.tolist()),
+            (counts.T, range(n_classes)),
+        )
+    )
+
+    def pairs(d: Diagnosis) -> dict[tuple[object, ...], float]:
+        return {
+            (*sorted((p.first, p.second)), n): getattr(p, n) for p in d.look_alikes for n in ENDS
+        }
+
+    for other in (moved, turned):
+        assert pairs(other) == pytest.approx(pairs(plain))
+    ratios = {bias.label: (bias.ratio, bias.verdict) for bias in moved.biases}
+    for bias in plain.biases:
+        assert ratios[bias.label] == (pytest.approx(bias.ratio), bias.verdict)
+    found = [
+        sorted((f.kind, sorted(f.classes)) for f in d.findings if f.kind != "careful")
+        for d in (plain, moved)
+    ]
+    assert found[0] == found[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 7))
+def test_without_epsilon_scaled_rows_and_columns_change_no_similarity(
+    seed: int, n_classes: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(50, (n_classes, n_classes)) + 1.0
+    factors = rng.integers(1, 9, (2, n_classes))
+    scaled = factors[0][:, None] * counts * factors[1]
+    one, other = (diagnose(matrix, epsilon=0.0) for matrix in (counts, scaled))
+    np.testing.assert_allclose(one.attribution.similarity, other.attribution.similarity, atol=1e-6)
+    assert other.typical_similarity.value == pytest.approx(one.typical_similarity.value)
 
 
 def test_json_form() -> None:

@@ -1,0 +1,347 @@
+"""Every sentence of a diagnosis is parsed back and compared with the counts that it speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deconfuse import ConfusionMatrix, diagnose, load_example
+from deconfuse.demo import make_demo
+from deconfuse.statistics.diagnosis import Diagnosis
+from deconfuse.statistics.findings import Finding
+
+NUMBER = r"([\d,.]+(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|inf)"
+NAME = r"“([^”]*)”"
+INTERVAL = rf"{NUMBER} \({NUMBER} to {NUMBER}\)"
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def number(text: str) -> float:
+    mantissa, _, power = text.rstrip(".,").replace(",", "").partition("×10")
+    return float(mantissa) * 10.0 ** int(power.translate(_DIGITS) or 0)
+
+
+def near(text: str, value: float, rel: float = 0.051) -> bool:
+    """Return whether a number that is told with two digits is this value."""
+    return number(text) == pytest.approx(value, rel=rel, abs=1e-12)
+
+
+class Counts:
+    """Everything a sentence can speak of, computed from the counts alone."""
+
+    def __init__(self, cm: ConfusionMatrix, epsilon: float) -> None:
+        self.at = {str(label): k for k, label in enumerate(cm.labels)}
+        self.counts = np.asarray(cm.counts, dtype=float)
+        self.labels, self.predictions = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        self.epsilon = epsilon
+
+    def __getitem__(self, cell: tuple[str, str]) -> float:
+        return float(self.counts[self.at[cell[0]], self.at[cell[1]]])
+
+    def similarity(self, one: str, other: str) -> float:
+        i, j = self.at[one], self.at[other]
+        a = self.counts + self.epsilon
+        return float(np.sqrt(a[i, j] * a[j, i] / (a[i, i] * a[j, j])))
+
+    def rank(self, one: str, other: str) -> int:
+        """Return the rank by confusions, among classes that are labels and predictions."""
+        both = self.both_sides
+        together = np.triu(self.counts + self.counts.T, 1)[np.ix_(both, both)]
+        return 1 + int((together > self[one, other] + self[other, one]).sum())
+
+    @property
+    def both_sides(self) -> NDArray[np.intp]:
+        kept = np.arange(len(self.counts))
+        while True:
+            part = self.counts[np.ix_(kept, kept)]
+            inside = (part.sum(axis=0) > 0) & (part.sum(axis=1) > 0)
+            if inside.all() or not inside.any():
+                return kept
+            kept = kept[inside]
+
+    def ratio(self, name: str) -> float:
+        kept = self.both_sides
+        part = self.counts[np.ix_(kept, kept)]
+        shares = part / part.sum(axis=1, keepdims=True)
+        return float(shares.sum(axis=0)[kept.tolist().index(self.at[name])])
+
+
+def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    told = re.fullmatch(
+        rf"{NAME} and {NAME} are similar: {NUMBER} of {NUMBER} {NAME} are predicted as {NAME} and"
+        rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; similarity {INTERVAL}"
+        rf"(, above 1: more often confused than recognized)?, where (the median pair has|evenly"
+        rf" spread errors would give) {NUMBER}; rank (\d+) by similarity(?: and|, (\d+)) by count\."
+        rf"( Given their errors with other classes, this is not unusual\.)?",
+        found.sentence,
+    )
+    assert told, found.sentence
+    a, b, x, n, *names, y, m, b2, a2 = told.groups()[:10]
+    value, low, high, above, what, typical, rank, raw, _ = told.groups()[10:]
+    eta = seen.similarity(a, b)
+    return (
+        [*names, b2, a2] == [a, b, b, a]
+        and number(x) == seen[a, b]
+        and number(y) == seen[b, a]
+        and number(n) == seen.labels[seen.at[a]]
+        and number(m) == seen.labels[seen.at[b]]
+        and near(value, eta)
+        and number(low) <= number(value) <= number(high)
+        and (above is not None) == (eta > 1)
+        and near(typical, d.typical_similarity.value)
+        and (what == "the median pair has") == d.typical_similarity.is_median
+        and number(low) > 1.9 * number(typical)
+        and int(raw or rank) == seen.rank(a, b)
+    )
+
+
+def bias(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    told = re.fullmatch(
+        rf"{NAME} is (over|under)-predicted( for its frequency)?: {NUMBER} predictions for {NUMBER}"
+        rf" labels, (and|but) if all classes were equally frequent, it would be predicted"
+        rf" (?:(at least|at most) {NUMBER} times as often as it occurs: )?{INTERVAL}"
+        r"(?: times as often as it occurs)?\.",
+        found.sentence,
+    )
+    assert told, found.sentence
+    name, way, for_size, predictions, labels, joint, bound, end, value, low, high = told.groups()
+    k = seen.at[name]
+    ratio, over = seen.ratio(name), way == "over"
+    plain = seen.predictions[k] > seen.labels[k] if over else seen.predictions[k] < seen.labels[k]
+    return (
+        number(predictions) == seen.predictions[k]
+        and number(labels) == seen.labels[k]
+        and near(value, ratio)
+        and (ratio >= 1.1 if over else ratio <= 1 / 1.1)
+        and (for_size is None) == (joint == "and") == bool(plain)
+        and number(low) <= number(value) <= number(high)
+        and (number(low) >= 1 if over else number(high) <= 1)  # Rounded.
+        and (bound is None or (bound == "at least") == over)
+        and (bound is None or end == (low if over else high))
+        and (bound is not None) == (d.biases[k].high > 3 * d.biases[k].low)
+    )
+
+
+def not_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    told = re.match(
+        rf"{NAME} and {NAME} are often confused \(rank (\d+) by count: {NUMBER} and {NUMBER}"
+        r" confusions\) but (.*)\.$",
+        found.sentence,
+    )
+    assert told, found.sentence
+    a, b, rank, x, y, rest = told.groups()
+    right = (number(x), number(y), int(rank)) == (seen[a, b], seen[b, a], seen.rank(a, b))
+    other = re.match(
+        rf"less similar than {NAME} and {NAME} \(rank (\d+): {NUMBER} and {NUMBER} confusions\):"
+        rf" similarity {INTERVAL} against {INTERVAL}",
+        rest,
+    )
+    alone = re.match(rf"not unusually similar: similarity {INTERVAL}, where .* {NUMBER}", rest)
+    own = seen.similarity(a, b)
+    if other:
+        c, e, raw, u, v, value, low, high, value2, low2, high2 = other.groups()
+        right &= (number(u), number(v), int(raw)) == (seen[c, e], seen[e, c], seen.rank(c, e))
+        right &= near(value, own) and near(value2, seen.similarity(c, e))
+        right &= number(high) <= number(low2) and int(raw) > int(rank)
+        right &= number(low) <= number(value) <= number(high)
+        right &= number(low2) <= number(value2) <= number(high2)
+    else:
+        assert alone, found.sentence
+        right &= near(alone[1], own) and number(alone[2]) <= number(alone[1]) <= number(alone[3])
+    why = re.search(rf"; {NAME} is (over-predicted|a frequent class|under-predicted)$", rest)
+    if why:
+        k = seen.at[why[1]]
+        share = seen.labels[k] / seen.labels.sum() * len(seen.labels)
+        right &= {
+            "over-predicted": d.biases[k].verdict == "over",
+            "under-predicted": d.biases[k].verdict == "under",
+            "a frequent class": share > 1.5,
+        }[why[2]]
+    return bool(right)
+
+
+def careful(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    text = found.sentence
+    for what in ("are", "is"):
+        one_sided = re.fullmatch(
+            rf"(.*) {what} (never a label, but predicted {NUMBER} times|never predicted, with"
+            rf" {NUMBER} labels|neither a label nor predicted)\.",
+            text,
+        )
+        if one_sided:
+            names = [str(label) for label in found.classes]
+            at = [seen.at[name] for name in names]
+            labels, predictions = seen.labels[at].sum(), seen.predictions[at].sum()
+            told = [number(one_sided[k]) if one_sided[k] else 0.0 for k in (3, 4)]
+            return [predictions, labels] == told and enumerates(one_sided[1], names)
+    pairs = re.fullmatch(r"It is uncertain how similar these pairs are: (.*)\.", text)
+    if pairs:
+        each = re.findall(rf"{NAME} and {NAME} \({NUMBER} and {NUMBER} confusions\)", pairs[1])
+        assert each
+        return all((number(x), number(y)) == (seen[a, b], seen[b, a]) for a, b, x, y in each)
+    by_epsilon = re.search(r"more than 10% \(up to (\d+)%\)", text, re.IGNORECASE)
+    if by_epsilon:
+        return 10 <= int(by_epsilon[1]) <= 100 and all_named(found, text)
+    return bool(
+        re.search(r"for fewer than 10 samples|differ only in case|The classes are so uneven", text)
+    ) and all_named(found, text)
+
+
+def enumerates(text: str, names: list[str]) -> bool:
+    """Return whether a text names the first of some names, and counts the others."""
+    more = re.search(r"and ([\d,]+) more class(?:es)?$", text)
+    shown = re.findall(NAME, text)
+    return shown == names[: len(shown)] and len(names) - len(shown) == (
+        int(number(more[1])) if more else 0
+    )
+
+
+def all_named(found: Finding, text: str) -> bool:
+    names = [str(label) for label in found.classes]
+    shown = re.findall(NAME, text)
+    more = re.search(r"and ([\d,]+) more class", text)
+    return shown == names[: len(shown)] and len(names) - len(shown) == (
+        int(number(more[1])) if more else 0
+    )
+
+
+CHECKS: dict[str, Callable[[Finding, Counts, Diagnosis], bool]] = {
+    "look_alike": look_alike,
+    "over_predicted": bias,
+    "under_predicted": bias,
+    "not_alike": not_alike,
+    "careful": careful,
+}
+
+
+def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
+    totals = re.match(
+        rf"([\d,]+) class(?:es)?, ([\d,]+) samples?, accuracy {NUMBER}, balanced accuracy {NUMBER}"
+        r"\. ?(.*)$",
+        text,
+    )
+    assert totals, text
+    classes, samples, accuracy, balanced, rest = totals.groups()
+    recall = (np.diag(seen.counts) / np.maximum(seen.labels, 1))[seen.labels > 0]
+    right = (number(classes), number(samples)) == (len(seen.labels), seen.counts.sum())
+    right &= number(accuracy) == pytest.approx(
+        np.trace(seen.counts) / seen.counts.sum(), abs=0.0051
+    )
+    right &= number(balanced) == pytest.approx(recall.mean(), abs=0.0051)
+    errors = seen.counts.sum() - np.trace(seen.counts)
+    right &= (accuracy == "1.00") == (errors == 0) == ("No errors in" in rest)
+    kinds = [found.kind for found in d.findings]
+    for way in ("over", "under"):
+        several = re.search(rf"([\d,]+) (?:would be )?{way}-predicted \(most", rest)
+        one = re.search(rf"” (?:would be )?{way}-predicted \(", rest)
+        told = int(number(several[1])) if several else int(one is not None)
+        right &= told == kinds.count(f"{way}_predicted")
+        for name, end in re.findall(
+            rf"{NAME},? (?:(?:would be )?{way}-predicted \()?(?:at least |at most )?{NUMBER} times",
+            rest,
+        ):
+            ratio = d.biases[seen.at[name]]
+            right &= any(near(end, value) for value in (ratio.ratio, ratio.low, ratio.high))
+    pairs = re.search(rf"{NAME} and {NAME} are similar(?:, and so (?:is|are) ([\d,]+) more)?", rest)
+    right &= kinds.count("look_alike") == (1 + int(number(pairs[3] or "0")) if pairs else 0)
+    for side, sums, others in (
+        ("never a label", seen.labels, seen.predictions),
+        ("never predicted", seen.predictions, seen.labels),
+    ):
+        named = re.search(rf"{NAME}(?: and ([\d,]+) more class(?:es)?)? (?:is|are) {side}\.", rest)
+        absent = (sums == 0) & ((others > 0) | (side == "never a label"))
+        right &= absent.sum() == (1 + int(number(named[2] or "0")) if named else 0)
+        right &= named is None or sums[seen.at[named[1]]] == 0
+    few = re.search(r"([\d,]+) class(?:es)? ha(?:s|ve) fewer than 10 labels", rest)
+    if errors:
+        right &= ((seen.labels > 0) & (seen.labels < 10)).sum() == (
+            int(number(few[1])) if few else 0
+        )
+    return bool(right)
+
+
+def false_sentences(cm: ConfusionMatrix) -> list[str]:
+    """Return what a diagnosis says and the counts deny."""
+    d = diagnose(cm)
+    seen = Counts(cm, d.epsilon)
+    told = [f.sentence for f in d.findings if not CHECKS[f.kind](f, seen, d)]
+    return told if headline_is_true(d.headline, seen, d) else [*told, d.headline]
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> ConfusionMatrix:
+    """Return counts of classifiers of any size, skew, bias, likeness and accuracy."""
+    n_classes = draw(st.sampled_from([2, 3, 4, 5, 7, 10, 20, 50, 200]))
+    samples = int(10 ** draw(st.floats(1.3, 6)))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    similarity = rng.gamma(draw(st.sampled_from([0.1, 0.5, 5])), size=(n_classes, n_classes))
+    similarity = similarity + similarity.T
+    np.fill_diagonal(similarity, 0)
+    similarity *= draw(st.sampled_from([0.0, 0.01, 0.1, 1])) / max(similarity.mean(), 1e-9)
+    np.fill_diagonal(similarity, n_classes)
+    sizes, favours = np.exp(
+        draw(st.sampled_from([0.0, 1.0, 2.0])) * rng.normal(size=(2, n_classes))
+    )
+    rates = similarity * favours
+    shares = sizes[:, None] * rates / rates.sum(axis=1, keepdims=True)
+    counts = rng.multinomial(samples, (shares / shares.sum()).ravel()).reshape(shares.shape)
+    if draw(st.booleans()):
+        counts[:, draw(st.integers(0, n_classes - 1))] = 0
+    if counts.sum() == 0:
+        counts[0, 0] = samples
+    return ConfusionMatrix.from_counts(counts, labels=[f"c{k}" for k in range(n_classes)])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cm=matrices())
+def test_no_sentence_is_false(cm: ConfusionMatrix) -> None:
+    assert false_sentences(cm) == []
+
+
+REAL = {
+    **{name: lambda name=name: load_example(name) for name in ("consonants", "land-cover")},
+    **{name: lambda name=name: load_example(name) for name in ("deforestation",)},
+    "two-digit-numbers": lambda: load_example("two-digit-numbers"),
+    "demo": lambda: make_demo().cm,
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_no_sentence_about_real_matrices_is_false(name: str) -> None:
+    assert false_sentences(REAL[name]()) == []
+
+
+def test_false_sentences_are_found() -> None:
+    """Change each number of each sentence: nearly always the check must notice."""
+    cm = make_demo().cm
+    d = diagnose(cm)
+    seen = Counts(cm, d.epsilon)
+    for found in d.findings:
+        for place in re.finditer(r"(?<![\w“])\d[\d,.]*(?<![.,])", found.sentence):
+            if found.kind == "careful" or found.sentence[: place.start()].endswith(
+                ("rank ", "to ")
+            ):
+                continue
+            value = 3 * number(place[0]) + 7
+            text = f"{found.sentence[: place.start()]}{value:g}{found.sentence[place.end() :]}"
+            changed = replace(found, sentence=text)
+            if ", and if" in text and "at " in text:
+                continue
+            assert not CHECKS[found.kind](changed, seen, d), text
+    for wrong in (
+        d.headline.replace("10 classes", "11 classes"),
+        d.headline.replace("accuracy 0.65", "accuracy 0.75", 1),
+        d.headline.replace("4 would be over-predicted", "5 would be over-predicted"),
+        d.headline.replace("5 under-predicted", "4 under-predicted"),
+        d.headline.replace("3 more pairs", "2 more pairs"),
+        d.headline.replace("2.0 times", "3.0 times"),
+    ):
+        assert wrong != d.headline
+        assert not headline_is_true(wrong, seen, d), wrong
