@@ -130,3 +130,29 @@ def test_equal_rates_are_called_different_at_most_as_often_as_allowed() -> None:
         alarms += outcome_rates(cm).p_values["refused", "answer"] < 0.05
     # 200 trials at 5 %: 18 or more have a chance of 1 %.
     assert alarms < 18
+
+
+def test_a_classifier_without_bias_that_refuses_one_class_gets_one_finding() -> None:
+    rng = np.random.default_rng(0)
+    true = np.repeat(CLASSES, 1000)
+    others = np.array([rng.choice([c for c in CLASSES if c != t]) for t in true])
+    pred = np.where(rng.random(3000) < 0.85, true, others).astype(object)
+    pred[(true == "c") & (rng.random(3000) < 0.5)] = "refused"
+    found = dc.diagnose(dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["refused"]))
+    assert [finding.kind for finding in found.findings] == ["outcome"]
+    count = int((pred == "refused").sum())
+    assert (
+        f"“refused” is the answer for {count} of 1,000 samples of “c”" in found.findings[0].sentence
+    )
+    assert "for the other classes together 0 %" in found.findings[0].sentence
+    assert "A class was named for 0.8" in found.headline
+
+
+def test_refusals_of_all_classes_alike_are_one_finding() -> None:
+    rng = np.random.default_rng(1)
+    true = np.repeat(CLASSES, 500)
+    pred = np.where(rng.random(1500) < 0.08, "refused", true)
+    found = dc.diagnose(dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["refused"]))
+    outcomes = [finding for finding in found.findings if finding.kind == "outcome"]
+    assert len(outcomes) == 1
+    assert "No difference between classes is shown" in outcomes[0].sentence

@@ -21,6 +21,7 @@ class Kind:
 #: In the order in which they are shown.
 KINDS = (
     Kind("change", "What changed", "green"),
+    Kind("outcome", "Answers that are no class", "blue"),
     Kind("look_alike", "Similar classes", "red"),
     Kind("not_alike", "Often confused, but less similar", "cyan"),
     Kind("over_predicted", "Over-predicted", "yellow"),

@@ -27,6 +27,7 @@ from deconfuse.statistics.cells import (
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
 from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
+from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
 from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
 from deconfuse.statistics.similarity import (
@@ -71,6 +72,8 @@ class Diagnosis:
         Each cell as similarity, label and prediction factor, which add up in logs.
     reliability : Reliability
         One per class: samples, effective sample size, what epsilon invented.
+    outcomes : OutcomeRates
+        How often answers are no class, per class and outcome, with the coverage.
     findings : tuple of Finding
         All of it as sentences, with advice, in the order above.
 
@@ -90,6 +93,7 @@ class Diagnosis:
     biases: tuple[ClassBias, ...]
     attribution: Attribution
     reliability: Reliability
+    outcomes: OutcomeRates
     findings: tuple[Finding, ...]
 
     @property
@@ -161,6 +165,12 @@ class Diagnosis:
                 "empty_cells": reliability.empty_cells,
                 "classes": [_record(item) for item in reliability],
                 "cells": plain_value(reliability.cells._asdict()) if every else None,
+            },
+            "outcomes": {
+                "names": list(self.source.outcomes),
+                "coverage": plain_value(self.outcomes.coverage),
+                "coverage_interval": plain_value(self.outcomes.coverage_interval),
+                "rates": [_record(rate) for rate in self.outcomes],
             },
             "hierarchy": plain_value(self.hierarchy) if tree else None,
             "order": plain_value(self.order) if tree else None,
@@ -274,6 +284,7 @@ def diagnose(
     typical = typical_similarity(table, known)
     biases = class_biases(matrix, level)
     attribution, reliability = attribute(known, typical.value), assess(known)
+    outcomes = outcome_rates(matrix, level)
     findings = find(pairs, typical, biases, attribution, reliability)
     if part is not matrix:
         attribution, reliability = attribute(normalized, typical.value), assess(normalized)
@@ -287,7 +298,8 @@ def diagnose(
         biases=biases,
         attribution=attribution,
         reliability=reliability,
-        findings=findings,
+        outcomes=outcomes,
+        findings=(*outcome_findings(outcomes, level), *findings),
     )
 
 

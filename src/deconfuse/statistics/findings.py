@@ -20,7 +20,7 @@ from deconfuse.statistics.standing_out import standing_out
 __all__ = ["Finding", "FindingKind", "find", "sure_times"]
 
 FindingKind = Literal[
-    "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change"
+    "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change", "outcome"
 ]
 
 # Names in one sentence, and ranks by counts that are looked at.
@@ -44,9 +44,9 @@ class Finding:
 
     Attributes
     ----------
-    kind : {"look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change"}
+    kind : {"look_alike", "not_alike", "over_predicted", "under_predicted", "careful", ...}
         What it is about; ``"careful"`` is what cannot be trusted, ``"change"`` a difference of two
-        matrices.
+        matrices, ``"outcome"`` an answer that is no class.
     severity : float
         From 0 to 1; comparable within a kind.
     sentence : str

@@ -22,7 +22,7 @@ _FEW = 10
 def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, then what matters most, with true totals."""
     source = diagnosis.source
-    sentences = [_totals(source), *_one_sided(diagnosis.biases)]
+    sentences = [_totals(source), *_answered(diagnosis), *_one_sided(diagnosis.biases)]
     if source.counts.diagonal().sum() == source.total:
         return " ".join([*sentences, f"No errors in {_samples(source)}."])
     news = [*_similar(diagnosis.findings), *_bias(diagnosis.biases)]
@@ -39,6 +39,13 @@ def _totals(cm: ConfusionMatrix) -> str:
         f"{plural(cm.n_classes, 'class', 'classes')}, {_samples(cm)}, accuracy"
         f" {proportion(cm.accuracy)}, balanced accuracy {proportion(cm.balanced_accuracy)}."
     )
+
+
+def _answered(diagnosis: Diagnosis) -> list[str]:
+    """Return the share of the samples of a class for which a class was named."""
+    if not diagnosis.source.outcomes:
+        return []
+    return [f"A class was named for {proportion(diagnosis.outcomes.coverage)} of the samples."]
 
 
 def _samples(cm: ConfusionMatrix) -> str:

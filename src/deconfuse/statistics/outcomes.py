@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from scipy.stats import fisher_exact, norm
 
 from deconfuse._checks import Label
+from deconfuse._text import count_text, quoted, significant
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import wilson
 from deconfuse.statistics.multiplicity import adjust
 
-__all__ = ["OutcomeRate", "OutcomeRates", "outcome_rates"]
+__all__ = ["OutcomeRate", "OutcomeRates", "outcome_findings", "outcome_rates"]
 
 # Draws of the test that all classes have one rate; its smallest p-value is one over this.
 _DRAWS = 1_999
@@ -194,3 +196,53 @@ def _p_of_equal_rates(counts: NDArray[np.float64], totals: NDArray[np.float64]) 
     draws = rng.multivariate_hypergeometric(sizes, n_outcome, size=_DRAWS, method="marginals")
     seen = statistic(np.rint(counts))
     return float((1 + (statistic(draws.astype(np.float64)) >= seen - 1e-9).sum()) / (1 + _DRAWS))
+
+
+def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
+    """Return what is said of outcomes: classes in which one is more frequent, else its total."""
+    found = []
+    for (outcome, side), p_value in rates.p_values.items():
+        chosen = [r for r in rates if (r.outcome, r.side) == (outcome, side) and r.total > 0]
+        frequent = [r for r in chosen if r.rate > r.others and r.p_value < 1 - level]
+        if p_value < 1 - level and frequent:
+            ordered = sorted(frequent, key=lambda rate: -rate.low)
+            found += [_class_finding(rate) for rate in ordered]
+        else:
+            found.append(_total_finding(chosen, level))
+    return tuple(sorted(found, key=lambda finding: not finding.classes))
+
+
+def _class_finding(rate: OutcomeRate) -> Finding:
+    name, outcome = quoted(rate.label), quoted(rate.outcome)
+    of = f"{count_text(rate.count)} of {count_text(rate.total)}"
+    share = f"{_percent(rate.rate)} ({_percent(rate.low)} to {_percent(rate.high)})"
+    others = f"for the other classes together {_percent(rate.others)}"
+    if rate.side == "answer":
+        sentence = f"{outcome} is the answer for {of} samples of {name}: {share}, {others}."
+        advice = (
+            "Look at these samples first. Accuracy, similarity and prediction bias are those of"
+            " the samples for which a class was named."
+        )
+    else:
+        sentence = f"The label is {outcome} in {of} predictions of {name}: {share}, {others}."
+        advice = "Look at these predictions: nothing of a class was there. A threshold may help."
+    return Finding("outcome", min(rate.rate, 1.0), sentence, advice, (rate.label,))
+
+
+def _total_finding(chosen: Sequence[OutcomeRate], level: float) -> Finding:
+    count, total = (sum(getattr(rate, name) for rate in chosen) for name in ("count", "total"))
+    share = count / total
+    low, high = wilson(np.array([share]), np.array([total]), float(norm.ppf(0.5 + level / 2)))
+    outcome, of = quoted(chosen[0].outcome), f"{count_text(count)} of {count_text(total)}"
+    what = f"{outcome} is the answer for {of} samples"
+    if chosen[0].side == "background":
+        what = f"The label is {outcome} in {of} predictions"
+    sentence = (
+        f"{what}: {_percent(share)} ({_percent(float(low[0]))} to {_percent(float(high[0]))}). No"
+        " difference between classes is shown."
+    )
+    return Finding("outcome", min(share, 1.0), sentence, "", ())
+
+
+def _percent(share: float) -> str:
+    return f"{significant(100 * share)} %"

@@ -7,6 +7,7 @@ const TITLES = {
   change: "What changed",
   look_alike: "Similar",
   not_alike: "Confused, yet less similar",
+  outcome: "Answers that are no class",
   over_predicted: "Over-predicted",
   under_predicted: "Under-predicted",
   careful: "Careful",
