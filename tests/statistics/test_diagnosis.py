@@ -475,7 +475,15 @@ def test_json_form() -> None:
     assert data == json.loads(json.dumps(d.to_dict(), allow_nan=False))
     assert set(data) == {
         *("labels", "total", "counts", "epsilon", "level", "headline", "findings", "look_alikes"),
-        *("uncertain_pairs", "biases", "attribution", "reliability", "hierarchy", "order"),
+        *(
+            "uncertain_pairs",
+            "biases",
+            "attribution",
+            "reliability",
+            "outcomes",
+            "hierarchy",
+            "order",
+        ),
         *("accuracy", "balanced_accuracy", "typical_similarity"),
     }
     assert data["labels"][0] == "2026-01-01"

@@ -106,7 +106,7 @@ class ScalingProblem:
 
     def dense(self) -> ScalingProblem:
         """Return the question of a sparse matrix about a dense one."""
-        return self.with_matrix(self.matrix.toarray() + self.epsilon)
+        return self.with_matrix(sparse.csr_array(self.matrix).toarray() + self.epsilon)
 
     def with_matrix(self, matrix: Matrix) -> ScalingProblem:
         """Return the same question about another matrix of the same extremes."""
