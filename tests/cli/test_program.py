@@ -74,10 +74,14 @@ def test_help_and_data_load_neither_torch_nor_matplotlib():
 def test_without_the_extra_the_install_command_is_named(tmp_path):
     blocked = (
         "import sys\n"
-        "for name in ('torch', 'pooch'):\n    sys.modules[name] = None\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('torch', 'pooch'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}')\n"
+        "sys.meta_path.insert(0, Missing())\n"
         "from deconfuse.cli import main\nmain(sys.argv[1:])"
     )
-    args = ["data", "prepare", "mnist", "--data", str(tmp_path)]
+    args = ["data", "prepare", "--dataset", "mnist", "--data", str(tmp_path)]
     ended = subprocess.run([sys.executable, "-c", blocked, *args], capture_output=True, text=True)
     assert ended.returncode == 1, ended.stderr
     assert "needs pooch, which is not installed." in ended.stderr
