@@ -20,7 +20,6 @@ __all__ = [
     "ColumnChoice",
     "choose_columns",
     "find_column",
-    "names_predictions",
 ]
 
 DEFAULT_LABEL = "label"
@@ -134,20 +133,6 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
     hint = f"did you mean {alike[-1]!r}?" if alike else f"name the right one with `{role}`{scores}."
     raise InputError(
         f"`{role}` must be a column, got {name!r}. The columns are: {_listed(columns)}.", hint=hint
-    )
-
-
-def names_predictions(columns: Sequence[str], *, label: str, prediction: str) -> bool:
-    """Return whether these can be the columns of a table of predictions.
-
-    Examples
-    --------
-    >>> names_predictions(["true", "cat", "dog"], label="label", prediction="prediction")
-    False
-    """
-    return all(
-        name in columns or (name == role and bool(_usual(columns, role)))
-        for name, role in ((label, DEFAULT_LABEL), (prediction, DEFAULT_PREDICTION))
     )
 
 
