@@ -213,6 +213,7 @@ class ConfusionMatrixDisplay:
         for _ in range(2):
             cell = drawing.cell_points(ax, len(values))
             drawing.draw_labels(ax, names, cell=cell, rotation=look.get("xticks_rotation"))
+        cell = drawing.cell_points(ax, len(values))
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
