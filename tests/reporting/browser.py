@@ -94,6 +94,23 @@ class Reader:
         """Press one of the normalization buttons."""
         self.page.click(f"[data-method={name}]")
 
+    def press(self, *keys: str) -> None:
+        """Press keys while the matrix has the focus."""
+        self.page.focus("figure canvas.matrix >> nth=0")
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def export(self, name: str) -> bytes:
+        """Return a file of the export menu."""
+        with self.page.expect_download() as download:
+            self.click_export(name)
+        return Path(download.value.path()).read_bytes()
+
+    def click_export(self, name: str) -> None:
+        """Choose from the export menu."""
+        self.ask("root.querySelector('.exports').open = true;")
+        self.page.click(f"[data-export={name}]")
+
     def hash(self) -> str:
         """Return the fragment of the address, after it has settled."""
         self.settle()
@@ -119,13 +136,21 @@ class Reader:
             "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         )
 
+    def main(self) -> Any:
+        """Return the canvas of the main matrix."""
+        return self.page.locator("figure.pane:first-of-type canvas.matrix")
+
+    def inspected(self) -> str:
+        """Return what the inspector is about."""
+        return self.text(".inspector h2 >> nth=0")
+
     def picture(self) -> str:
         """Return the pixels of the main canvas, to see whether they changed."""
-        return str(self.ask("return root.querySelector('canvas.matrix').toDataURL();"))
+        return str(self.ask("return root.querySelector('figure canvas.matrix').toDataURL();"))
 
     def cell(self, row: int, col: int, n: int) -> tuple[float, float]:
         """Return where the cell of two display positions lies on the screen, with all in view."""
-        box = self.page.locator("canvas.matrix").first.bounding_box()
+        box = self.main().bounding_box()
         layout = self.layout()
         size = layout["side"] / n
         return (

@@ -61,8 +61,9 @@ KEYS = {
     "BucketValuesPayload": "row col",
     "DirectoryPayload": (
         "labels total label_counts prediction_counts right called_offsets called_at called_counts"
+        " left right_factors"
     ),
-    "SamplesPayload": "noun cells offsets rows ids image_at images",
+    "SamplesPayload": "noun cells offsets rows ids image_at images texts scores",
     "PointsPayload": "x y true pred total",
     "GeometryPayload": "matrices agreement points",
     "ComparisonPayload": "cells p_values level overlap overlap_interval",

@@ -106,6 +106,12 @@ def test_refusals_of_samples(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
         dc.Samples([0, 1], [0, 1], ids=["a"])
     with pytest.raises(dc.InputError, match="`images` must have one entry per sample, got 3 for 2"):
         dc.Samples([0, 1], [0, 1], images=np.zeros((3, 4, 4)))
+    with pytest.raises(dc.InputError, match="`texts` must have one entry per sample, got 1 for 2"):
+        dc.Samples([0, 1], [0, 1], texts=["a"])
+    for scores in (["high"], [np.nan]):
+        unsure = dc.Samples(["cat"], ["cat"], scores=scores)
+        with pytest.raises(dc.InputError, match="`scores` must be one finite number per sample"):
+            dc.report(cm, tmp_path / "page.html", samples=unsure)
     with pytest.raises(dc.InputError, match="`max_per_cell` must be a whole number of at least 0"):
         dc.Samples([0], [0], max_per_cell=-1)
     with pytest.raises(dc.InputError, match="`max_image_bytes` must be a whole number"):

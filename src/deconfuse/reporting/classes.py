@@ -13,7 +13,6 @@ from deconfuse.reporting.payload import DirectoryPayload, encode
 from deconfuse.statistics.similarity import half_width, pair_table
 
 if TYPE_CHECKING:
-    from deconfuse.confusion import ConfusionMatrix
     from deconfuse.normalization import Normalized
 
 __all__ = ["MAX_SHOWN", "Shown", "choose_classes", "closeness_of", "directory_payload"]
@@ -27,7 +26,9 @@ MAX_SHOWN = 1_000
 _KEPT = 400
 _LEVEL = 0.95
 _DIRECTORY_CLASSES = 200_000
-_CALLED = 3
+# Off-diagonal cells of classes in the bucket that the page carries, and at most of one row.
+_DIRECTORY_CELLS = 250_000
+_CALLED = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,13 @@ def choose_classes(bi: Normalized) -> Shown:
     n = bi.n_classes
     if n <= MAX_SHOWN:
         return Shown(np.arange(n), bucket=False)
-    first, second, scores = _pair_scores(bi)
+    table = pair_table(bi.source, bi.epsilon)
+    # What is sure of each: one sample of each of two rare classes proves little.
+    scores = table.log_similarity - half_width(table.log_error, _LEVEL)
     kept: dict[int, None] = {}
-    for pair in np.argsort(-scores, kind="stable"):
-        kept.setdefault(int(first[pair]))
-        kept.setdefault(int(second[pair]))
+    for pair in np.lexsort((-scores, ~table.is_certain)):
+        kept.setdefault(int(table.rows[pair]))
+        kept.setdefault(int(table.columns[pair]))
         if len(kept) >= _KEPT:
             break
     # A matrix without confusion has no pairs: its largest classes are as good as any.
@@ -67,16 +70,6 @@ def choose_classes(bi: Normalized) -> Shown:
             break
         kept.setdefault(int(k))
     return Shown(np.sort(np.fromiter(kept, dtype=np.int64)[:_KEPT]), bucket=True)
-
-
-def _pair_scores(bi: Normalized) -> tuple[Any, Any, FloatArray]:
-    """Return the pairs of classes that were confused, and how alike they are at the least.
-
-    The low end of the interval ranks them: one sample of each of two rare classes proves little.
-    """
-    table = pair_table(bi.source, bi.epsilon)
-    scores = table.log_similarity - half_width(table.log_error, _LEVEL)
-    return table.rows, table.columns, scores
 
 
 def closeness_of(bi: Normalized, shown: Shown) -> FloatArray:
@@ -90,10 +83,11 @@ def closeness_of(bi: Normalized, shown: Shown) -> FloatArray:
     return values
 
 
-def directory_payload(cm: ConfusionMatrix, shown: Shown) -> DirectoryPayload | None:
+def directory_payload(bi: Normalized, shown: Shown) -> DirectoryPayload | None:
     """Return the classes inside the bucket for the search, the largest where there are too many."""
     if not shown.bucket:
         return None
+    cm = bi.source
     labels = np.asarray(cm.label_counts)
     hidden = np.setdiff1d(np.arange(cm.n_classes), shown.kept)
     total = hidden.size
@@ -105,7 +99,7 @@ def directory_payload(cm: ConfusionMatrix, shown: Shown) -> DirectoryPayload | N
     position = np.full(cm.n_classes, -1, dtype=np.int64)
     position[shown.kept] = np.arange(shown.kept.size)
     position[hidden] = shown.kept.size + np.arange(hidden.size)
-    offsets, called, sizes = _called(counts, hidden, position)
+    offsets, called, sizes = _called(counts, np.concatenate([shown.kept, hidden]), position, shown)
     return DirectoryPayload(
         labels=tuple(str(cm.labels[k]) for k in hidden),
         total=int(total),
@@ -115,20 +109,29 @@ def directory_payload(cm: ConfusionMatrix, shown: Shown) -> DirectoryPayload | N
         called_offsets=encode(offsets, "u4"),
         called_at=encode(called, "u4"),
         called_counts=encode(sizes, "f8"),
+        left=encode(bi.left[hidden], "f8"),
+        right_factors=encode(bi.right[hidden], "f8"),
     )
 
 
 def _called(
-    counts: Any, hidden: NDArray[np.int64], position: NDArray[np.int64]
+    counts: Any, listed: NDArray[np.int64], position: NDArray[np.int64], shown: Shown
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-    """Return for each hidden class what its samples are most often called, other than right."""
-    rows = sparse.coo_array(counts[hidden])
-    keep = (rows.data > 0) & (hidden[rows.row] != rows.col) & (position[rows.col] >= 0)
+    """Return what the samples of each listed class are most often called, other than right.
+
+    Of two classes that are shown the page has the count already.
+    """
+    rows = sparse.coo_array(counts[listed])
+    known = (rows.row < shown.kept.size) & (position[rows.col] < shown.kept.size)
+    keep = (rows.data > 0) & (listed[rows.row] != rows.col) & (position[rows.col] >= 0) & ~known
     owner, other, size = rows.row[keep], rows.col[keep], rows.data[keep].astype(float)
     order = np.lexsort((other, -size, owner))
     owner, other, size = owner[order], other[order], size[order]
-    starts = np.searchsorted(owner, np.arange(hidden.size))
+    starts = np.searchsorted(owner, np.arange(listed.size))
     rank = np.arange(owner.size) - starts[owner]
-    top = rank < _CALLED
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[top], minlength=hidden.size))])
+    most = _CALLED
+    while most > 1 and np.count_nonzero(rank < most) > _DIRECTORY_CELLS:
+        most -= 1
+    top = rank < most
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[top], minlength=listed.size))])
     return offsets, position[other[top]], size[top]

@@ -186,9 +186,11 @@ class BucketPayload:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPayload:
-    """Classes inside the bucket, for the search: sizes and what each is most often called.
+    """Classes inside the bucket, for the search and for the matrix of a class and its nearest.
 
-    ``called_at`` counts the shown classes first (without the bucket), then these.
+    ``called`` are off-diagonal counts by row: of the shown classes first (without the bucket, and
+    only where they are called a class of this directory), then of these; ``called_at`` counts
+    columns the same way. ``left`` and ``right_factors`` are the diagonals of bi.
     """
 
     labels: tuple[str, ...]
@@ -199,11 +201,16 @@ class DirectoryPayload:
     called_offsets: EncodedArray
     called_at: EncodedArray
     called_counts: EncodedArray
+    left: EncodedArray
+    right_factors: EncodedArray
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesPayload:
-    """Samples behind the cells: for each cell listed, a run of row numbers or ids, and pictures."""
+    """Samples behind the cells: for each cell listed, a run of row numbers or ids.
+
+    Each with its picture, its text and the score of its prediction, where there are some.
+    """
 
     noun: str
     cells: EncodedArray
@@ -212,6 +219,8 @@ class SamplesPayload:
     ids: tuple[str, ...] | None
     image_at: EncodedArray | None
     images: tuple[str, ...]
+    texts: tuple[str, ...] | None
+    scores: EncodedArray | None
 
 
 @dataclass(frozen=True, slots=True)

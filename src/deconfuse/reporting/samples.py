@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse._text import shorten
 from deconfuse.errors import InputError
 from deconfuse.reading.sequences import positions_of
 from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
@@ -29,6 +30,9 @@ IntArray = NDArray[np.int64]
 # Rows listed in one page; with twelve a cell this is reached at some thousand classes.
 _MAX_SAMPLES = 120_000
 _DIAGONAL_SAMPLES = 6
+# Letters of a text: enough to see why it was mistaken, little enough for a page of thousands.
+_TEXT_LENGTH = 280
+_COLUMNS = ("ids", "images", "texts", "scores")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +49,11 @@ class Samples:
     images : sequence of shape (n_samples,), optional
         A picture for each sample: file paths, encoded images as bytes, or arrays of height x width
         (grey) or height x width x 3 or 4; also one array for all. They become thumbnails.
+    texts : sequence of str of shape (n_samples,), optional
+        What was classified, where that is text; the page shows it as text.
+    scores : array-like of shape (n_samples,), optional
+        How confident the model was of each prediction. The samples of a cell are then listed from
+        the most to the least confident; without scores, in their order.
     max_per_cell : int
         How many samples of a cell the page lists at most.
     max_image_bytes : int
@@ -61,6 +70,8 @@ class Samples:
     y_pred: Any
     ids: Any = None
     images: Any = None
+    texts: Any = None
+    scores: Any = None
     max_per_cell: int = 12
     max_image_bytes: int = 1_500_000
 
@@ -72,7 +83,8 @@ class Samples:
                 f"{n_true} and {n_pred} values.",
                 hint="check for a filter applied to only one of them.",
             )
-        for name, column in (("ids", self.ids), ("images", self.images)):
+        for name in _COLUMNS:
+            column = getattr(self, name)
             if column is not None and len(column) != n_true:
                 raise InputError(
                     f"`{name}` must have one entry per sample, got {len(column)} for {n_true}."
@@ -88,7 +100,7 @@ class Samples:
                 raise InputError(f"`{name}` must be a whole number of at least 0, got {limit!r}.")
 
     def __repr__(self) -> str:
-        extras = [name for name in ("ids", "images") if getattr(self, name) is not None]
+        extras = [name for name in _COLUMNS if getattr(self, name) is not None]
         return f"<Samples: {len(self.y_true):,}{' with ' if extras else ''}{', '.join(extras)}>"
 
 
@@ -101,7 +113,8 @@ def samples_payload(
     _check_inside(cm, true, pred)
     place = shown.place(cm.n_classes)
     keys = place[true] * shown.n + place[pred]
-    rows = np.argsort(keys, kind="stable")
+    scores = _scores(samples)
+    rows = np.argsort(keys, kind="stable") if scores is None else np.lexsort((-scores, keys))
     cells, starts, sizes = np.unique(keys[rows], return_index=True, return_counts=True)
     on_diagonal = cells // shown.n == cells % shown.n
     most = np.where(on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell)
@@ -126,7 +139,29 @@ def samples_payload(
         ids=ids,
         image_at=image_at,
         images=images,
+        texts=(
+            None
+            if samples.texts is None
+            else tuple(shorten(str(samples.texts[row]), _TEXT_LENGTH) for row in listed)
+        ),
+        scores=None if scores is None else encode(scores[listed], "f4"),
     )
+
+
+def _scores(samples: Samples) -> NDArray[np.float64] | None:
+    """Return how confident the model was of each sample, as finite numbers."""
+    if samples.scores is None:
+        return None
+    try:
+        scores = np.asarray(samples.scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        scores = np.array([np.nan])
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise InputError(
+            "`scores` must be one finite number per sample.",
+            hint="give the score of the predicted class, such as predict_proba(...).max(axis=1).",
+        )
+    return scores
 
 
 def _check_inside(cm: ConfusionMatrix, true: Any, pred: Any) -> None:

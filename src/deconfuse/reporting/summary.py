@@ -56,7 +56,7 @@ def summarize(study: Study, title: str) -> ReportPayload:
         similarity_order=_order(study),
         linkage=None if study.tree is None else encode(study.tree.linkage, "f8"),
         bucket=BucketPayload(hidden) if shown.bucket else None,
-        directory=directory_payload(first, shown),
+        directory=directory_payload(study.normalized[study.names[0]]["bi"], shown),
         samples=samples.pop(study.names[0], None),
         geometry=(
             None

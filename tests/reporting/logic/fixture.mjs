@@ -38,18 +38,19 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
         row: scaling(rows.map((v) => (v ? 1 / v : NaN)), ones), col: scaling(ones, cols.map((v) => (v ? 1 / v : NaN))),
         all: scaling(Array(n).fill(1 / total), ones), bi: scaling(left ?? ones, right ?? ones, epsilon),
       },
-      intervals: null, attribution: null, bucket_values: null,
+      intervals: null, attribution: null, bucket_values: null, headline: "", scores: { accuracy: 1, balanced_accuracy: 1, macro_f1: 1 },
       classes: {
         bias: encode(ones, "f4"), bias_low: encode(ones, "f4"), bias_high: encode(ones, "f4"), verdicts: Array(n).fill("even"),
         grades: grades ?? Array(n).fill("good"), reasons: Array(n).fill(""),
       },
     }],
     findings: [], similarity_order: null, linkage: null, bucket: null, directory: null, samples: null,
-    geometry: null, comparison: null,
+    geometry: null, comparison: null, groups: [], other_samples: {},
+    kinds: [["look_alike", "Look alike"], ["over_predicted", "Over"], ["under_predicted", "Under"], ["careful", "Careful"]].map(([name, title]) => ({ name, title })),
     ...more,
   };
 }
 
 export const STATE = {
-  method: "counts", beside: "", model: "0", order: "given", scale: "linear", collapsed: [], selection: null, view: null, theme: "auto",
+  method: "counts", beside: "", model: "0", order: "given", scale: "linear", collapsed: [], selection: null, view: null, theme: "auto", diagonal: "shown", least: "0", near: null,
 };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
 
 const { mostConfusedBlock, orderOf, searchLabels, topCells } = await import(`${ASSETS}/order.js`);
-const { balance, branchesOf, cutTree, normalizeUnits, sumUnits, unitsOf } = await import(`${ASSETS}/groups.js`);
+const { balance, branchesOf, cutTree, givenBranches, normalizeUnits, sumUnits, unitsOf } = await import(`${ASSETS}/groups.js`);
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
 const { treeLines } = await import(`${ASSETS}/layout.js`);
@@ -87,7 +87,10 @@ test("units hold every class once, a collapsed branch swallows those inside", ()
   const branches = branchesOf(LINKAGE, 4);
   const units = unitsOf(["a", "b", "c", "d"], branches, [4], [1, 9, 1, 1]);
   assert.deepEqual(units.map((u) => u.members), [[0, 1], [2], [3]]);
-  assert.equal(units[0].label, "b and 1 more");
+  assert.equal(units[0].label, "a, b");
+  assert.equal(unitsOf(["a", "b", "c", "d"], branches, [6], [1, 9, 1, 3])[0].label, "b, d and 2 more");
+  const given = givenBranches([{ name: "letters", classes: [0, 3] }], 7);
+  assert.deepEqual(unitsOf(["a", "b", "c", "d"], new Map([...branches, ...given]), [7], [1, 1, 1, 1]).map((u) => u.label), ["letters", "b", "c"]);
   assert.equal(unitsOf(["a", "b", "c", "d"], branches, [4, 6], [1, 1, 1, 1]).length, 1);
 });
 

@@ -11,10 +11,11 @@ const VIEWS = {
 };
 
 /**
- * Turn base64 little-endian bytes into a typed array.
- * @param {EncodedArray} encoded
+ * Turn base64 little-endian bytes into a typed array; one that was made here stays as it is.
+ * @param {EncodedArray|Float64Array|Uint32Array} encoded
  */
 export function decodeArray(encoded) {
+  if (encoded instanceof Float64Array || encoded instanceof Uint32Array) return encoded;
   const View = VIEWS[encoded.dtype];
   if (!View) throw new Error(`unknown array type ${encoded.dtype}`);
   const text = atob(encoded.data);

@@ -3,7 +3,7 @@
 import { colorAt, ramp, ticksInside } from "./color.js";
 import { h, s } from "./dom.js";
 import { hasCounts } from "./exports.js";
-import { count, short, times } from "./format.js";
+import { count, isolate, short, times } from "./format.js";
 
 /**
  * Values with their intervals as dots on one axis, one row a normalization.
@@ -64,59 +64,23 @@ export function waterfallChart(fall) {
   );
 }
 
-// The explaining picture: a greedy class stripes the counts, and hides the pair that is alike.
-const EVEN = [
-  [8, 1, 1],
-  [1, 6, 3],
-  [1, 3, 6]
-];
-const SKEWED = [
-  [9, 1, 0.3],
-  [4, 2.2, 0.5],
-  [3.4, 0.9, 0.7]
-];
-
-/** Two small matrices and what happens between them. @param {"light"|"dark"} theme */
-export function ideaPicture(theme) {
-  const tables = { diagonal: ramp(theme, "diagonal"), off: ramp(theme, "off") };
-  const grid = (/** @type {number[][]} */ cells, /** @type {number} */ x0, /** @type {string} */ title) => {
-    const group = s("g", { transform: `translate(${x0} 0)` });
-    cells.forEach((line, r) => line.forEach((value, c) => {
-      const fill = r === c ? colorAt(tables.diagonal, value / 9) : colorAt(tables.off, value / 4);
-      const cell = s("rect", { x: c * 19, y: 16 + r * 19, width: 18, height: 18, rx: 1.5 });
-      cell.style.fill = fill;
-      group.append(cell);
-    }));
-    group.append(s("text", { x: 28, y: 10, class: "tiny", "text-anchor": "middle" }, title));
-    return group;
-  };
-  return s(
-    "svg", { viewBox: "0 0 240 78", class: "idea",
-    role: "img", "aria-label": "Counts with one greedy class; bi-normalized, the pair that looks alike appears." },
-    grid(SKEWED, 8, "counts"),
-    s("path", { d: "M78 44 H158 m-6 -5 l6 5 l-6 5", class: "arrow" }),
-    s("text", { x: 118, y: 36, class: "tiny", "text-anchor": "middle" }, "÷ label share"),
-    s("text", { x: 118, y: 60, class: "tiny", "text-anchor": "middle" }, "÷ prediction share"),
-    grid(EVEN, 172, "bi"),
-  );
-}
-
 /**
  * The two legends of a pane.
  * @param {import("./panes.js").Pane} pane @param {"light"|"dark"} theme
  */
 export function legendOf(pane, theme) {
-  const kinds = /** @type {("less"|"more"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["less", "more"] : [
+  const kinds = /** @type {("worse"|"better"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["worse", "better"] : [
     "diagonal", "off"
   ]);
-  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${pane.names[1]}`,
-    more: `more in ${pane.names[1]}` };
+  const other = isolate(pane.names[pane.model]);
+  const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
 "span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
     hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
-    h("span", {}, swatch("", "·"), "nothing counted"));
+    h("span", {}, swatch("", "·"), "nothing counted"),
+    pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const table = ramp(theme, name);

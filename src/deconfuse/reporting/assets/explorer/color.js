@@ -12,14 +12,14 @@ const RAMPS = {
   light: {
     diagonal: { from: [0.972, 0.012, 80], to: [0.56, 0.17, 48] },
     off: { from: [0.972, 0.007, 250], to: [0.4, 0.15, 262] },
-    less: { from: [0.972, 0.004, 320], to: [0.45, 0.17, 320] },
-    more: { from: [0.972, 0.004, 155], to: [0.45, 0.12, 155] },
+    worse: { from: [0.972, 0.004, 320], to: [0.45, 0.17, 320] },
+    better: { from: [0.972, 0.004, 155], to: [0.45, 0.12, 155] },
   },
   dark: {
     diagonal: { from: [0.235, 0.012, 60], to: [0.84, 0.15, 72] },
     off: { from: [0.235, 0.014, 255], to: [0.86, 0.11, 235] },
-    less: { from: [0.235, 0.006, 320], to: [0.78, 0.17, 320] },
-    more: { from: [0.235, 0.006, 155], to: [0.84, 0.15, 155] },
+    worse: { from: [0.235, 0.006, 320], to: [0.78, 0.17, 320] },
+    better: { from: [0.235, 0.006, 155], to: [0.84, 0.15, 155] },
   },
 };
 
@@ -48,7 +48,7 @@ export function oklch(lightness, chroma, hue) {
 
 /**
  * A table of STEPS colours, three bytes each.
- * @param {"light"|"dark"} theme @param {"diagonal"|"off"|"less"|"more"} name
+ * @param {"light"|"dark"} theme @param {"diagonal"|"off"|"worse"|"better"} name
  */
 export function ramp(theme, name) {
   const { from, to } = RAMPS[theme][name];
@@ -65,16 +65,44 @@ export function ramp(theme, name) {
 
 /** @param {Uint8ClampedArray} table @param {number} t between 0 and 1 */
 export function colorAt(table, t) {
-  const k = 3 * Math.round(clamp(t, 0, 1) * (STEPS - 1));
-  return `rgb(${table[k]},${table[k + 1]},${table[k + 2]})`;
+  return cssOf(entryAt(table, t));
 }
 
-/** Perceived lightness, 0 to 1, of one entry of a table. @param {Uint8ClampedArray} table @param {number} t */
-export function luminanceAt(table, t) {
+/** @typedef {[number, number, number]} Color red, green and blue, 0 to 255 */
+
+/** Relative luminance as WCAG defines it. @param {Color} color */
+export function luminance([r, g, b]) {
+  const linear = (/** @type {number} */ c) =>
+    c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4;
+  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+}
+
+/** Contrast of two colours, 1 to 21. @param {Color} a @param {Color} b */
+export function contrast(a, b) {
+  const [dark, light] = [luminance(a), luminance(b)].toSorted((x, y) => x - y);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Black or white, whichever is read better on a colour: 4.58 to 1 at the least. @param {Color} color */
+export function inkOn(color) {
+  return contrast(color, [0, 0, 0]) >= contrast(color, [255, 255, 255]) ? "#000000" : "#ffffff";
+}
+
+/** One entry of a table. @param {Uint8ClampedArray} table @param {number} t between 0 and 1 @returns {Color} */
+export function entryAt(table, t) {
   const k = 3 * Math.round(clamp(t, 0, 1) * (STEPS - 1));
-  const linear = (/** @type {number} */ c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) **
-    2.4);
-  return 0.2126 * linear(table[k]) + 0.7152 * linear(table[k + 1]) + 0.0722 * linear(table[k + 2]);
+  return [table[k], table[k + 1], table[k + 2]];
+}
+
+/** A colour as it is drawn where a difference may be chance: mostly paper. @param {Color} color @param {Color} paper @returns {Color} */
+export function fadedColor(color, paper) {
+  const fade = (/** @type {number} */ k) => Math.round(0.22 * color[k] + 0.78 * paper[k]);
+  return [fade(0), fade(1), fade(2)];
+}
+
+/** @param {Color} color */
+export function cssOf([r, g, b]) {
+  return `rgb(${r},${g},${b})`;
 }
 
 /**

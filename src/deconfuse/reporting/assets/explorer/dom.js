@@ -43,6 +43,24 @@ export function nameText(name) {
 }
 
 /**
+ * A button that opens a list below it, and closes it when the reader goes elsewhere.
+ * @param {string} title @param {string} style @param {...Child} items
+ */
+export function menu(title, style, ...items) {
+  const box = h("details", { class: `menu ${style}` }, h("summary", { class: "toggle" }, title), h("div", { class: "popup" }, ...items));
+  box.addEventListener("focusout", (/** @type {FocusEvent} */ event) => {
+    if (!box.contains(event.relatedTarget)) box.open = false;
+  });
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Escape" || !box.open) return;
+    box.open = false;
+    box.querySelector("summary").focus();
+    event.stopPropagation();
+  });
+  return box;
+}
+
+/**
  * Hand text or bytes to the reader as a file.
  * @param {string} filename @param {Blob} blob
  */

@@ -4,22 +4,24 @@ import { legendOf } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
-import { isolate } from "./format.js";
-import { branchesOf, cutTree } from "./groups.js";
-import { inspectorContent } from "./inspector.js";
+import { isolate, plural } from "./format.js";
+import { branchesOf, cutTree, givenBranches } from "./groups.js";
+import { inspectorContent, overlapLine } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
 import { seen, treeLines } from "./layout.js";
 import { MatrixView } from "./matrix-view.js";
 import { Minimap } from "./minimap.js";
 import { METHODS, isGeometric, readStudy } from "./model.js";
+import { nameOf, nearestTo, studyOf } from "./nearest.js";
 import { mostConfusedBlock } from "./order.js";
 import { frameOf, paneOf } from "./panes.js";
 import { paletteOf, shadesOf } from "./raster.js";
 import { scatterContent } from "./scatter.js";
-import { hiddenClassContent, searchField } from "./search.js";
+import { searchField } from "./search.js";
 import { footerOf, headerOf } from "./skeleton.js";
 import { Store, defaultState, methodsOf, readHash, writeHash } from "./state.js";
-import { cellWords, spoken, tableOf } from "./table.js";
+import { comparingContent, storyContent, storyMarks } from "./story.js";
+import { cellId, cellWords, gridLabel, gridRows, spoken } from "./table.js";
 import { inksOf, motionAllowed, rgbOf, themeOf } from "./theme.js";
 import { helpDialog, toolbar } from "./toolbar.js";
 import { centreOn, clampView, panBy, reveal, whole, zoomAt } from "./viewport.js";
@@ -28,6 +30,9 @@ import { watch } from "./watch.js";
 const MANY = 60;
 const BLOCK = 24;
 const SHEET = { width: 490, height: 490 };
+// What a change of the study undoes.
+const WHOLE = { near: /** @type {number|null} */ (null), selection: /** @type {null} */ (null), collapsed: /** @type {number[]} */ ([]),
+  view: /** @type {null} */ (null), order: "given" };
 let made = 0;
 
 /** @typedef {import("./state.js").State} State */
@@ -40,6 +45,12 @@ export class Explorer {
   panelKey = "";
   /** The state as the address bar holds it. @type {string|null} */
   hash = null;
+  /** Whether the address has led here, and so must not be written again. */
+  travelling = false;
+  /** Whether the counts stand where bi will be. */
+  playing = false;
+  /** Whether the reader is on the way, and comes back to where the way began. */
+  stepping = false;
 
   /**
    * @param {HTMLElement} host
@@ -48,11 +59,18 @@ export class Explorer {
    */
   constructor(host, payload, options) {
     this.options = options;
-    this.study = readStudy(payload);
-    this.branches = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
+    /** All that the page holds; what is shown of it is the study. */
+    this.full = readStudy(payload);
+    this.study = this.full;
+    /** Branches of the tree of similarity. */
+    this.tree = this.study.linkage ? branchesOf(this.study.linkage, this.study.n) : new Map();
+    this.given = givenBranches(this.study.groups, this.study.n + this.tree.size);
+    /** Everything that can be collapsed. */
+    this.branches = new Map([...this.tree, ...this.given]);
     this.defaults = { ...defaultState(this.study), view: this.#openingView() };
     const start = options.page ? location.hash : (options.start ?? "");
     const state = readHash(start, this.defaults, this.limits());
+    this.study = this.#studied(state);
     this.store = new Store(state);
     /** @type {Map<string, import("./panes.js").Pane>} */
     this.panes = new Map();
@@ -64,6 +82,7 @@ export class Explorer {
     /** Let go of everything outside the element. */
     this.destroy = watch(this, handleKey);
     this.render(false);
+    this.#remember(state, false);
     if (this.study.n >= 200) this.#prepare([...METHODS]);
   }
 
@@ -81,8 +100,19 @@ export class Explorer {
   }
 
   limits() {
-    return { n: this.study.n, nBranches: this.branches.size, methods: methodsOf(this.study),
-      models: this.study.models.length };
+    return { n: this.full.n, nBranches: this.branches.size, methods: methodsOf(this.full),
+      models: this.full.models.length, nearby: (/** @type {number} */ k) => this.#nearby(k).length };
+  }
+
+  /** A class of very many and those nearest to it. @param {number} k */
+  #nearby(k) {
+    const { directory, n } = this.full;
+    return directory && k < n - 1 + directory.labels.length ? nearestTo(this.full, k) : [];
+  }
+
+  /** What is studied: everything, or one class with its nearest. @param {State} state */
+  #studied({ near }) {
+    return near === null ? this.full : studyOf(this.full, this.#nearby(near));
   }
 
   // Where a page without a link begins: many classes at the most confused ones, few with all.
@@ -92,7 +122,12 @@ export class Explorer {
     const { order } = frameOf(study, this.branches, defaultState(study));
     // The bucket, always last, mixes with everything: no place to begin.
     const places = study.bucketIndex < 0 ? order : order.slice(0, -1);
-    const start = mostConfusedBlock(study.models[0].dense("bi"), places, BLOCK, study.n);
+    // What rests on a few samples may be luck, and is no place to begin either.
+    const [model] = study.models;
+    const counts = model.dense("counts");
+    const certain = model.dense("bi").map((/** @type {number} */ value, /** @type {number} */ k) => (counts[k]
+      >= study.limits.few_samples ? value : 0));
+    const start = mostConfusedBlock(certain, places, BLOCK, study.n);
     return clampView({ x: start, y: start, span: BLOCK }, study.n);
   }
 
@@ -103,7 +138,7 @@ export class Explorer {
     sheet.replaceSync(this.options.css);
     root.adoptedStyleSheets = [sheet];
     const id = `dc${made++}`;
-    const { study } = this;
+    const study = this.full;
     const handlers = {
       select: (/** @type {any} */ at) => this.#pick(at),
       hover: (/** @type {any} */ at, /** @type {PointerEvent|null} */ event) => this.#pointed(at, event),
@@ -111,43 +146,40 @@ export class Explorer {
       pan: (/** @type {number} */ dx, /** @type {number} */ dy) => this.#pan(dx, dy),
       toggle: (/** @type {any} */ branch) => this.#toggle(branch),
     };
-    const axes = "True classes on rows, predicted classes on columns. Use the arrow keys to move.";
-    this.views = [new MatrixView(handlers, `Confusion matrix. ${axes}`), new MatrixView(handlers,
-      `Second matrix. ${axes}`)];
-    this.search = searchField(study, {
-      shown: (k) => this.focusOn({ kind: "row", i: k, j: k }),
-      hidden: (k) => this.inspector.replaceChildren(...hiddenClassContent(study.directory, k)),
+    this.views = [new MatrixView(handlers), new MatrixView(handlers, "Second confusion matrix, beside the first")];
+    this.before = new MatrixView(handlers, "The counts, before bi-normalization");
+    this.search = searchField(this.full, (k) => {
+      if (this.full.directory) this.store.set({ ...WHOLE, near: k, selection: { kind: "row", i: 0, j: 0 } });
+      else this.focusOn({ kind: "row", i: k, j: k });
     }, id);
+    this.said = h("span", { class: "said", role: "status" });
     this.bar = toolbar(study, this.store, {
-      groups: (most) => this.#cut(most),
-      cut: (most) => cutTree(this.branches, most).join(),
+      groups: (choice) => this.#cut(choice),
+      cut: (choice) => this.#collapsed(choice).join(),
       help: () => this.showHelp(),
       theme: () => this.#switchTheme(),
-      fit: () => this.store.set({ view: null }),
+      fit: () => this.showAll(),
       model: (model) => this.#choose(model),
+      exports: exportMenu(() => this.shown(), this.options.page ? () => location.href : null, (text) => this.say(text)),
+      said: this.said,
     });
-    this.captions = [h("p", { class: "caption" }), h("p", { class: "caption" })];
+    this.captions = [h("figcaption", { class: "caption" }), h("figcaption", { class: "caption" })];
     this.legends = [h("div", { class: "legends" }), h("div", { class: "legends" })];
-    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, h(
-      "div", { class: "foot" }, this.legends[k])));
+    this.feet = this.legends.map((legend) => h("div", { class: "foot" }, legend));
+    this.figures = this.views.map((view, k) => h("figure", { class: "pane" }, this.captions[k], view.canvas, this.feet[k]));
     this.minimap = new Minimap((x, y) => this.#jump(x, y));
-    this.figures[0].lastChild.append(h("div", { class: "overview" }, this.bar.fit, this.minimap.canvas));
+    this.feet[0].append(h("div", { class: "overview" }, this.bar.fit, this.minimap.canvas));
     this.tip = h("div", { class: "tip", hidden: true });
     this.live = h("p", { class: "hidden", "aria-live": "polite" });
-    this.tableBox = h("div", { class: "hidden" });
-    this.said = h("span", { class: "said", role: "status" });
     this.stagePanes = h("div", { class: "panes" }, ...this.figures);
-    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.bar.element, this.stagePanes,
-      this.tip, this.live, this.tableBox);
+    this.stage = h("section", { class: "stage", "aria-label": "matrix" }, this.stagePanes, this.tip, this.live);
     this.inspector = h("aside", { class: "inspector", "aria-label": "inspector" });
     this.findings = h("nav", { class: "findings", "aria-label": "findings" }, ...findingsContent(study, (finding) =>
       this.#follow(finding)));
     this.help = helpDialog(study, () => this.views[0].canvas.focus());
+    this.body = h("div", { class: "body" }, this.findings, this.inspector, this.stage);
     this.root = h("div", { class: `explorer${this.options.page ? " page" : ""}`, id },
-      headerOf(study, this.search.element, this.bar.corner), h("div", { class: "body" }, this.findings,
-        this.stage, this.inspector),
-      footerOf(study, exportMenu(() => this.shown(), this.options.page ? () => location.href : null, (text) =>
-        this.say(text)), this.said), this.help);
+      headerOf(study, this.search.element, this.bar.corner), this.bar.element, this.body, footerOf(study), this.help);
     root.replaceChildren(this.root);
   }
 
@@ -168,24 +200,30 @@ export class Explorer {
 
   /** @param {State} state @param {State} before */
   #changed(state, before) {
-    if (state.collapsed !== before.collapsed) {
+    if (state.near !== before.near) this.study = this.#studied(state);
+    if (state.collapsed !== before.collapsed || state.near !== before.near) {
       this.frame = frameOf(this.study, this.branches, state);
       this.panes.clear();
-    } else if (state.order !== before.order) this.frame = frameOf(this.study, this.branches, state, this.frame);
+    } else if (state.order !== before.order || state.model !== before.model) {
+      this.frame = frameOf(this.study, this.branches, state, this.frame);
+    }
+    this.playing = false;
     if (state.theme !== before.theme) this.applyTheme();
-    const moves = ["method", "model", "order", "collapsed", "scale", "beside"].some((key) =>
-    state[ /** @type {keyof State} */ (key)] !== before[ /** @type {keyof State} */ (key)]);
+    const differs = (/** @type {(keyof State)[]} */ keys) => keys.some((key) => state[key] !== before[key]);
+    const moves = differs(["method", "model", "order", "collapsed", "scale", "beside", "near"]);
     this.render((moves || this.glide === true) && motionAllowed());
+    // A step that Back should retrace; walking with the arrow keys and panning are none.
+    this.#remember(state, !this.stepping && (moves || differs(["selection", "diagonal", "least"])));
     if (state.selection !== before.selection) this.options.onselect?.(state.selection);
   }
 
   /** @param {string} method @param {string} model */
   pane(method, model) {
-    const { scale } = this.store.state;
-    const key = `${method} ${model} ${scale}`;
+    const { scale, least, diagonal } = this.store.state;
+    const key = `${method} ${model} ${scale} ${least} ${diagonal}`;
     const known = this.panes.get(key);
     if (known) return known;
-    const pane = paneOf(this.study, this.frame, { method, model, log: scale === "log" });
+    const pane = paneOf(this.study, this.frame, { method, model, log: scale === "log", least: Number(least), diagonal });
     this.panes.set(key, pane);
     return pane;
   }
@@ -194,78 +232,120 @@ export class Explorer {
     return this.store.state.view ? clampView(this.store.state.view, this.frame.n) : whole(this.frame.n);
   }
 
-  /** Draw everything for the state as it is. @param {boolean} animate */
+  /** Draw everything for the state as it is. @param {boolean|"slowly"} animate */
   render(animate) {
     const { state } = this.store;
     const { selection } = state;
     // A sheet has a width of its own, which the window does not know.
     const width = this.printing ? SHEET.width : this.stagePanes.clientWidth;
-    const main = this.pane(state.method, state.model);
+    const main = this.pane(this.playing ? "counts" : state.method, state.model);
     const second = state.beside ? this.pane(state.beside, state.model) : null;
-    const sideBySide = second && width >= 640;
-    const paneWidth = sideBySide ? Math.floor((width - 20) / 2) : width;
-    const high = this.printing ? SHEET.height : this.options.page ? this.#roomBelow() : 560;
-    const tree = state.order === "similarity" && this.branches.size > 0;
-    const lines = tree ? treeLines(this.branches, this.study.n, this.frame) : [];
+    const paneWidth = second && width >= 640 ? Math.floor((width - 20) / 2) : width;
+    const tree = state.order === "similarity" && this.tree.size > 0;
     const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i],
       j: this.frame.unitOf[selection.j] };
+    const scene = {
+      frame: this.frame,
+      view: this.view,
+      palette: this.palette,
+      ink: this.ink,
+      tree: tree ? treeLines(this.tree, this.study.n, this.frame) : [],
+      selection: unitSelection,
+      marks: storyMarks(this.study, this.frame),
+      hover: this.hover,
+      limits: this.study.limits,
+    };
     this.figures[1].hidden = !second;
+    // Before comes before after.
+    this.figures[1].classList.toggle("first", state.beside === "counts");
     if (selection) this.root.dataset.selected = selection.kind;
     else delete this.root.dataset.selected;
     [main, second].forEach((pane, k) => {
       if (!pane || width === 0) return;
-      this.captions[k].replaceChildren(h("b", {}, pane.name), ` ${pane.sums}`);
+      const near = state.near === null ? "" : ` · ${isolate(nameOf(this.full, state.near))} and its nearest of all classes`;
+      this.captions[k].replaceChildren(h("b", {}, pane.name, near), ` ${pane.sums}`);
       this.figures[k].style.width = `${paneWidth}px`;
       this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light"));
-      this.views[k].show({
-        pane,
-        frame: this.frame,
-        view: this.view,
-        palette: this.palette,
-        ink: this.ink,
-        tree: lines,
-        selection: unitSelection,
-        hover: this.hover,
-        limits: this.study.limits,
-        room: { width: paneWidth, maxHeight: Math.max(420, high), tree },
-      }, animate);
+      this.views[k].show({ ...scene, pane, room: { width: paneWidth, maxHeight: this.#roomFor(k), tree } }, animate);
     });
     this.minimap.show(this.views[0].scene, this.view.span < this.frame.n);
     this.bar.update(state);
-    this.#panels(main, unitSelection);
-    this.#remember(state);
+    this.#panels(main, unitSelection, scene);
   }
 
   // The whole matrix with its legend should be seen without scrolling, where the window allows.
-  #roomBelow() {
-    const top = this.stagePanes.getBoundingClientRect().top + window.scrollY;
-    return window.innerHeight - top - 136;
+  /** @param {number} k pane */
+  #roomFor(k) {
+    if (this.printing) return SHEET.height;
+    if (!this.options.page) return 560;
+    const top = this.body.getBoundingClientRect().top + window.scrollY;
+    const around = this.captions[k].offsetHeight + this.feet[k].offsetHeight + 12;
+    return Math.max(300, window.innerHeight - top - around);
   }
 
-  /** @param {import("./panes.js").Pane} pane @param {any} unitSelection */
-  #panels(pane, unitSelection) {
+  /** @param {import("./panes.js").Pane} pane @param {any} unitSelection @param {any} scene */
+  #panels(pane, unitSelection, scene) {
     const { state } = this.store;
     // Panels follow what they show, not the window: panning must stay light.
     const key =
-      `${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${JSON.stringify(state.selection)}`;
+      `${state.near} ${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${this.playing} ${JSON.stringify(state.selection)}`;
     if (key !== this.panelKey) {
       this.panelKey = key;
-      const context = { study: this.study, frame: this.frame, pane, state, theme: this.theme ?? "light",
-      select: (/** @type {any} */ selection) => this.select(selection) };
-      this.inspector.replaceChildren(...inspectorContent(context), ...scatterContent(this.study, this.frame,
-        unitSelection, this.ink));
+      this.inspector.replaceChildren(...this.#inspected(pane), ...scatterContent(this.study, this.frame, unitSelection,
+        this.ink));
       this.inspector.scrollTop = 0;
       this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
     }
-    clearTimeout(this.tableTimer);
-    this.tableTimer = setTimeout(() => {
-      const { rows, cols } = this.shown();
-      this.tableBox.replaceChildren(tableOf(pane, this.frame, rows, cols));
-    }, 120);
+    if (!state.selection && this.study.models.length === 1 && this.inspector.clientWidth > 0) {
+      this.before.show({ ...scene, pane: this.pane("counts", "0"), room: { width: this.inspector.clientWidth, maxHeight: 300,
+        tree: false, compact: true } }, false);
+    }
+    clearTimeout(this.gridTimer);
+    this.gridTimer = setTimeout(() => this.#tellGrid(pane, unitSelection), 120);
   }
 
-  /** @param {State} state */
-  #remember(state) {
+  /** @param {import("./panes.js").Pane} pane @returns {Node[]} */
+  #inspected(pane) {
+    const { study, frame } = this;
+    const { state } = this.store;
+    if (state.selection) {
+      const context = { study, frame, pane, state, given: this.given, toggle: (/** @type {any} */ branch) => this.#toggle(branch),
+        select: (/** @type {any} */ selection) => this.select(selection) };
+      return [h("button", { class: "toggle icon close", "aria-label": "close", onclick: () => this.store.set({ selection: null }) },
+        "×"), ...inspectorContent(context, state.selection)];
+    }
+    if (study.models.length > 1) return comparingContent(study, overlapLine);
+    return storyContent(study, { canvas: this.before.canvas, play: () => this.play(), playing: this.playing,
+      motion: motionAllowed(), follow: (finding) => this.#follow(finding) });
+  }
+
+  // The canvas holds the cells in view as a grid, for those who do not see it.
+  /** @param {import("./panes.js").Pane} pane @param {any} selection units */
+  #tellGrid(pane, selection) {
+    const { canvas } = this.views[0];
+    const { rows, cols } = this.shown();
+    const cell = selection?.kind === "cell" ? selection : null;
+    canvas.setAttribute("aria-label", gridLabel(pane, this.frame, rows.length));
+    canvas.replaceChildren(...gridRows(pane, this.frame, rows, cols, { id: this.root.id, selection: cell }));
+    if (cell) canvas.setAttribute("aria-activedescendant", cellId(this.root.id, cell.i, cell.j));
+    else canvas.removeAttribute("aria-activedescendant");
+  }
+
+  /** Show the counts where bi is; then, where things may move, let them become bi. */
+  play() {
+    clearTimeout(this.playTimer);
+    this.playing = !this.playing;
+    this.render(false);
+    if (!this.playing || !motionAllowed()) return;
+    this.playTimer = setTimeout(() => {
+      if (!this.playing) return;
+      this.playing = false;
+      this.render("slowly");
+    }, 900);
+  }
+
+  /** @param {State} state @param {boolean} step whether Back should come back to the one before */
+  #remember(state, step) {
     if (!this.options.page) return;
     const hash = writeHash(state, this.defaults);
     if (hash === this.hash) return;
@@ -273,7 +353,15 @@ export class Explorer {
     clearTimeout(this.hashTimer);
     // Written late, an address that was followed would overwrite the next.
     if (location.hash.slice(1) === hash) return;
-    this.hashTimer = setTimeout(() => history.replaceState(null, "", `#${hash}`), 150);
+    const write = (/** @type {"pushState"|"replaceState"} */ how) => {
+      try {
+        history[how](null, "", `#${hash}`);
+      } catch {
+        // Inside a frame that has no address of its own there is nothing to write.
+      }
+    };
+    if (step && !this.travelling) write("pushState");
+    else this.hashTimer = setTimeout(() => write("replaceState"), 150);
   }
 
   /** What an export would hold. */
@@ -302,35 +390,53 @@ export class Explorer {
     this.store.set({ selection, view });
   }
 
-  /** Select, and come close where there are many classes. @param {NonNullable<State["selection"]>} selection */
-  focusOn(selection) {
+  /** Select the next cell, on the way to another. @param {NonNullable<State["selection"]>} selection */
+  step(selection) {
+    this.stepping = true;
+    this.select(selection);
+    this.stepping = false;
+  }
+
+  /** Select, and come close where there are many classes. @param {NonNullable<State["selection"]>} selection @param {Partial<State>} [also] */
+  focusOn(selection, also = {}) {
     const { frame } = this;
     const row = frame.place[frame.unitOf[selection.i]];
     const col = frame.place[frame.unitOf[selection.j]];
     const view = frame.n > 40 ? centreOn(frame.n, row, col, Math.min(24, this.view.span)) : this.store.state.view &&
       reveal(this.view, frame.n, row, col);
     this.glide = true;
-    this.store.set({ selection, view });
+    this.store.set({ ...also, selection, view });
     this.glide = false;
+  }
+
+  /** All classes, from wherever the reader has gone. */
+  showAll() {
+    this.store.set(this.store.state.near === null ? { view: null } : { ...WHOLE, order: this.defaults.order, view: this.defaults.view });
   }
 
   /** @param {any} finding */
   #follow(finding) {
+    if (this.store.state.near !== null) this.showAll();
     const [cell] = finding.cells;
     const [k] = finding.classes;
     const biased = ["over_predicted", "under_predicted"].includes(finding.kind);
-    if (cell) this.focusOn({ kind: "cell", i: cell[0], j: cell[1] });
-    else this.focusOn({ kind: biased ? "col" : "row", i: k, j: k });
-    const away = this.stage.getBoundingClientRect().top < -40 || this.root.clientWidth < 900;
+    // A bias shows in row, where the column sums are its ratios; in bi it has been divided out.
+    const method = biased ? "row" : finding.kind === "careful" ? this.store.state.method : "bi";
+    // Of several models the last is diagnosed.
+    const also = biased ? { method, model: String(this.study.models.length - 1) } : { method };
+    if (cell) this.focusOn({ kind: "cell", i: cell[0], j: cell[1] }, also);
+    else this.focusOn({ kind: biased ? "col" : "row", i: k, j: k }, also);
+    const away = this.stage.getBoundingClientRect().bottom < 80 || this.root.clientWidth < 780;
     if (away) this.stage.scrollIntoView({ block: "start", behavior: motionAllowed() ? "smooth" : "auto" });
   }
 
   /** @param {any} at @param {PointerEvent|null} event */
   #pointed(at, event) {
     const before = this.hover;
-    this.hover = at && { i: this.frame.order[at.row], j: this.frame.order[at.col] };
+    const { order, units } = this.frame;
+    this.hover = at && { i: at.part === "col" ? -1 : order[at.row], j: at.part === "row" ? -1 : order[at.col] };
     if (before?.i !== this.hover?.i || before?.j !== this.hover?.j) {
-      for (const view of this.views) {
+      for (const view of [...this.views, this.before]) {
         if (!view.scene) continue;
         view.scene.hover = this.hover;
         view.draw();
@@ -340,13 +446,15 @@ export class Explorer {
     if (!this.hover || !event) return;
     const { i, j } = this.hover;
     const pane = this.pane(this.store.state.method, this.store.state.model);
-    const { units } = this.frame;
-    this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),
+    if (j < 0) this.tip.replaceChildren("true ", nameText(units[i].label), h("br"), plural(pane.labelCounts[i], "sample"));
+    else if (i < 0) this.tip.replaceChildren("predicted ", nameText(units[j].label), h("br"), plural(pane.predictionCounts[j],
+      "prediction"));
+    else this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),
       h("b", {}, pane.method === "counts" && pane.kind === "value" ? "" : `${pane.method} `, cellWords(pane,
         this.frame, i, j)), pane.method === "counts" ? " samples" : "");
     const box = this.stage.getBoundingClientRect();
     const x = event.clientX - box.left;
-    this.tip.style.left = `${Math.min(x + 14, box.width - 210)}px`;
+    this.tip.style.left = `${Math.max(0, Math.min(x + 14, box.width - 210))}px`;
     this.tip.style.top = `${event.clientY - box.top + 18}px`;
   }
 
@@ -383,11 +491,16 @@ export class Explorer {
     this.store.set({ collapsed: next, view: null });
   }
 
-  /** @param {number} most classes of a group, 0 for no groups */
-  #cut(most) {
-    if (most < 0) return;
-    const collapsed = most === 0 ? [] : cutTree(this.branches, most);
-    this.store.set({ collapsed, order: most === 0 ? this.store.state.order : "similarity", view: null });
+  /** Branches that a choice of groups collapses. @param {string} choice "0" for none, "given", or the most classes of a group */
+  #collapsed(choice) {
+    if (choice === "given") return [...this.given.keys()];
+    return choice === "0" ? [] : cutTree(this.tree, Number(choice));
+  }
+
+  /** @param {string} choice */
+  #cut(choice) {
+    const { order } = this.store.state;
+    this.store.set({ collapsed: this.#collapsed(choice), order: Number(choice) > 0 ? "similarity" : order, view: null });
   }
 
   showHelp() {

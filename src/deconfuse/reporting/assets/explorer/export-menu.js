@@ -1,6 +1,6 @@
 // The export buttons: CSV, PNG, SVG, LaTeX of what is shown, and the link to it.
 
-import { download, h } from "./dom.js";
+import { download, h, menu } from "./dom.js";
 import { toCsv, toLatex } from "./exports.js";
 import { imageOf, paletteOf, rasterize, shadesOf } from "./raster.js";
 import { toSvg } from "./svg.js";
@@ -12,8 +12,10 @@ const TABLE_CLASSES = 60;
 
 /** @param {string} title @param {string} name @param {string} extension */
 export function fileName(title, name, extension) {
-  const plain = `${title}-${name}`.normalize("NFKD").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
-  return `${plain.slice(0, 80) || "confusion-matrix"}.${extension}`;
+  const plain = (/** @type {string} */ text, /** @type {number} */ most) => text.normalize("NFKD").replace(/[^\p{L}\p{N}]+/gu, "-")
+    .slice(0, most).replace(/^-+|-+$/g, "");
+  // Cut the title, not the method: two exports of one page must differ.
+  return `${[plain(title, 60), plain(name, 40)].filter(Boolean).join("-") || "confusion-matrix"}.${extension}`;
 }
 
 /**
@@ -70,9 +72,8 @@ async () => {
   const text = (/** @type {string} */ content, /** @type {string} */ type) => new Blob([
   content], { type: `${type};charset=utf-8` });
   const button = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => void} */ act) =>
-    h("button", { class: "link", "data-export": name, title, onclick: act }, name);
-  return h("span", { class: "exports" },
-    h("span", { class: "soft" }, "export "),
+    h("button", { class: "plain", "data-export": name, title, onclick: act }, name);
+  return menu("export", "exports",
     button("CSV", "all cells of the shown matrix", save("csv", (now) => text(toCsv(now.pane, now.frame),
       "text/csv"))),
     button("PNG", "a picture of the cells in view", save("png", (now) => pngOf(svgText(now)))),
@@ -82,8 +83,13 @@ async () => {
       else save("tex", (now) => text(toLatex(now.pane, now.frame, now.rows, now.cols, now.title), "text/x-tex"))();
     }),
     link && button("link", "copy the address of this view", async () => {
+      const address = link();
+      if (!/^(https?|file):/.test(address)) {
+        say("this page is embedded and has no address of its own");
+        return;
+      }
       try {
-        await navigator.clipboard.writeText(link());
+        await navigator.clipboard.writeText(address);
         say("link copied");
       } catch {
         say("the address bar holds the link");

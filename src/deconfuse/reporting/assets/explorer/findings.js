@@ -1,21 +1,89 @@
-// The left-hand panel: what was found, in plain sentences, each a link to its cells.
+// The left-hand panel: what was found, a line each; a click opens the sentence and shows the cells.
 
-import { h } from "./dom.js";
-import { isolate, short } from "./format.js";
+import { h, nameText } from "./dom.js";
+import { similarityOf } from "./explain.js";
+import { brief, count, isolate, plain, short, times } from "./format.js";
+import { tellApart } from "./names.js";
 
-const TITLES = {
-  change: "What changed",
-  look_alike: "Similar",
-  not_alike: "Confused, yet less similar",
-  outcome: "Answers that are no class",
-  over_predicted: "Over-predicted",
-  under_predicted: "Under-predicted",
-  careful: "Careful",
-  geometry: "Geometry",
-};
+// Letters of a name: two of a pair share a line.
+const PAIR = 9;
+const ALONE = 18;
 
-// Findings of a kind that stand there at once; the rest is one click away, and on paper.
-const SHOWN = 2;
+// Lines of a kind that stand there at once; the rest is one click away, and on paper.
+const SHOWN = 5;
+
+/**
+ * @typedef {object} Line a finding as it is scanned
+ * @property {string[]} names of its classes @property {string} between them
+ * @property {string} value @property {number} share of the longest bar, 0 to 1, or NaN without a bar
+ * @property {string} n samples behind it @property {string} tone "better", "worse" or ""
+ */
+
+/**
+ * Names of classes short enough for a line, and still different from all others.
+ * @param {any} study @param {number[]} classes
+ */
+function namesOf(study, classes) {
+  const most = classes.length > 1 ? PAIR : ALONE;
+  study.short ??= {};
+  study.short[most] ??= tellApart(study.labels, (text) => [...text].length <= most);
+  return classes.map((k) => study.short[most][k]);
+}
+
+/**
+ * A finding in names and numbers; null where it is only a sentence.
+ * @param {any} study @param {any} finding
+ * @returns {Line|null}
+ */
+export function lineOf(study, finding) {
+  const model = study.models.at(-1);
+  const [cell] = finding.cells;
+  if (finding.kind === "change" && cell) {
+    const [i, j] = cell;
+    const [before, after] = study.models.map((/** @type {any} */ m) => m.value("bi", i, j));
+    return { names: namesOf(study, i === j ? [i] : [i, j]), between: "→", value: `${before.toFixed(2)} → ${after.toFixed(2)}`,
+      share: NaN, n: "", tone: after > before === (i === j) ? "better" : "worse" };
+  }
+  if (finding.kind.endsWith("_predicted")) {
+    const [k] = finding.classes;
+    const ratio = model.classes.bias[k];
+    return { names: namesOf(study, [k]), between: "", value: times(ratio), share: Math.min(1, Math.abs(Math.log(ratio)) / Math.log(4)),
+      n: brief(model.labelCounts[k]), tone: "" };
+  }
+  if (cell && cell[0] !== cell[1] && finding.classes.length === 2) {
+    const [i, j] = finding.classes;
+    const alike = similarityOf(model, i, j, study.limits.quantile);
+    return { names: namesOf(study, [i, j]), between: "↔", value: alike ? plain(alike.value) : "", share: alike ? Math.min(1,
+      alike.value) : NaN, n: brief(model.count(i, j) + model.count(j, i)), tone: "" };
+  }
+  return null;
+}
+
+/**
+ * All findings of the page by kind: those that come with a sentence, then the classes whose bias is
+ * as certain but was not put in words.
+ * @param {any} study
+ * @returns {Map<string, any[]>}
+ */
+export function findingsByKind(study) {
+  /** @type {Map<string, any[]>} */
+  const kinds = new Map();
+  for (const { name } of study.kinds) kinds.set(name, []);
+  for (const finding of study.findings) kinds.set(finding.kind, [...(kinds.get(finding.kind) ?? []), finding]);
+  const { classes } = study.models.at(-1);
+  for (const verdict of ["over", "under"]) {
+    const found = /** @type {any[]} */ (kinds.get(`${verdict}_predicted`));
+    const told = new Set(found.map((finding) => finding.classes[0]));
+    const rest = classes.verdicts.flatMap((/** @type {string} */ own, /** @type {number} */ k) => (own === verdict
+      && !told.has(k) ? [k] : []));
+    rest.sort((/** @type {number} */ a, /** @type {number} */ b) => (verdict === "over" ? -1 : 1) * (classes.bias[a]
+      - classes.bias[b]) || a - b);
+    const untold = { kind: `${verdict}_predicted`, cells: /** @type {number[][]} */ ([]), sentence: "", advice: "" };
+    found.push(...rest.map((/** @type {number} */ k) => ({ ...untold, classes: [k] })));
+  }
+  for (const [kind, found] of kinds) if (found.length === 0) kinds.delete(kind);
+  return kinds;
+}
 
 /**
  * @param {any} study
@@ -25,55 +93,72 @@ const SHOWN = 2;
 export function findingsContent(study, follow) {
   /** @type {Node[]} */
   const nodes = [];
-  const kinds = [...new Set([...Object.keys(TITLES), ...study.findings.map((/** @type {any} */ f) => f.kind)])];
-  for (const kind of kinds) {
-    const found = study.findings.filter((/** @type {any} */ f) => f.kind === kind);
-    if (found.length === 0) continue;
-    const title = TITLES[ /** @type {keyof typeof TITLES} */ (kind)] ?? kind.replaceAll("_", " ");
-    const items = found.map((/** @type {any} */ finding, /** @type {number} */ k) => findingItem(finding, follow,
-      k === 0 ? "" : finding.advice === found[0].advice ? "later again" : "later"));
-    const rest = items.slice(SHOWN);
-    for (const item of rest) item.classList.add("later");
-    // Of two models the second is diagnosed; what changed is about both.
-    const whose = study.models.length > 1 && kind !== "change" ? ` in ${isolate(study.models[1].name)}` : "";
-    nodes.push(h("h2", { class: `kind ${kind}` }, title, h("span", { class: "soft name" }, whose)), h("ul", {}, ...
-      items));
-    if (rest.length > 0) nodes.push(moreButton(rest));
+  for (const [kind, found] of findingsByKind(study)) {
+    const title = study.kinds.find((/** @type {any} */ known) => known.name === kind)?.title ?? kind.replaceAll("_", " ");
+    // Of several models the last is diagnosed; what changed is about two.
+    const whose = study.models.length > 1 && kind !== "change" ? ` in ${isolate(study.models.at(-1).name)}` : "";
+    nodes.push(h("h2", { class: `kind ${kind}` }, title, h("span", { class: "soft name" }, `${whose} ${count(found.length)}`)),
+      ...listOf(study, found, follow));
   }
   if (nodes.length === 0) nodes.push(h("h2", {}, "Findings"), h("p", { class: "soft" }, "Nothing stands out."));
   if (study.geometry) nodes.push(...agreement(study));
   return nodes;
 }
 
-/** The advice of the first finding stands there; that of others comes when they are followed. */
-/** @param {any} finding @param {(finding: any) => void} follow @param {string} style of the advice */
-function findingItem(finding, follow, style) {
+/** @param {any} study @param {any[]} found @param {(finding: any) => void} follow */
+function listOf(study, found, follow) {
+  const list = h("ul", {}, ...found.slice(0, SHOWN).map((finding) => findingItem(study, finding, follow)));
+  if (found.length <= SHOWN) return [list];
+  // Hundreds of lines are made when they are asked for; paper has all that come with a sentence.
+  list.append(...found.slice(SHOWN).filter((finding) => finding.sentence).map((finding) => {
+    const item = findingItem(study, finding, follow);
+    item.classList.add("later");
+    return item;
+  }));
+  const more = h("button", {
+    class: "link more",
+    onclick: () => {
+      list.replaceChildren(...found.map((finding) => findingItem(study, finding, follow)));
+      more.remove();
+    },
+  }, `${count(found.length - SHOWN)} more`);
+  return [list, more];
+}
+
+/** @param {any} study @param {any} finding @param {(finding: any) => void} follow */
+function findingItem(study, finding, follow) {
   const target = finding.cells.length > 0 || finding.classes.length > 0;
-  const advice = finding.advice ? h("p", { class: `advice ${style}` }, ...withCode(finding.advice)) : null;
-  const go = () => {
-    advice?.classList.remove("later");
-    follow(finding);
-  };
-  const link = target ? h("button", { class: "finding", onclick: go }, finding.sentence) : h(
-  "p", { class: "finding" }, finding.sentence);
-  return h("li", {}, link, advice);
+  const line = lineOf(study, finding);
+  const detail = h("div", { class: "detail", hidden: true }, h("p", {}, finding.sentence), finding.advice && h(
+    "p", { class: "advice" }, ...withCode(finding.advice)));
+  const button = h("button", {
+    class: `finding${line ? "" : " words"}`,
+    "aria-expanded": finding.sentence ? "false" : undefined,
+    onclick: () => {
+      detail.hidden = !detail.hidden || !finding.sentence;
+      if (finding.sentence) button.setAttribute("aria-expanded", String(!detail.hidden));
+      if (target && !detail.hidden) follow(finding);
+      else if (target && !finding.sentence) follow(finding);
+    },
+  }, ...(line ? lineParts(line) : [h("span", { class: "name" }, finding.sentence)]));
+  return h("li", {}, button, detail);
+}
+
+/** @param {Line} line */
+function lineParts({ names, between, value, share, n, tone }) {
+  const bar = h("span", { class: "fill" });
+  bar.style.width = `${Number.isNaN(share) ? 0 : 100 * share}%`;
+  return [
+    bar,
+    h("span", { class: "pair" }, ...names.flatMap((name, k) => [k > 0 && h("span", { class: "soft" }, ` ${between} `), nameText(name)])),
+    h("span", { class: `number ${tone}` }, value),
+    n && h("span", { class: "number soft" }, `n ${n}`),
+  ];
 }
 
 /** Names in backticks as code. @param {string} text */
 function withCode(text) {
   return text.split("`").map((part, k) => (k % 2 === 1 ? h("code", {}, part) : part));
-}
-
-/** @param {Element[]} items */
-function moreButton(items) {
-  const button = h("button", {
-    class: "link",
-    onclick: () => {
-      for (const item of items) item.classList.remove("later");
-      button.remove();
-    }
-  }, `${items.length} more`);
-  return button;
 }
 
 /** How close each normalization is to each geometric matrix. @param {any} study */
@@ -86,7 +171,7 @@ function agreement(study) {
     h("p", { class: "soft" },
       "Overlap of each geometric matrix (rows) with each normalization (columns): 1 is the same."),
     h("table", { class: "agreement" },
-      h("thead", {}, h("tr", {}, h("th", {}, ""), ...methods.map((m) => h("th", { scope: "col" }, m)))),
+      h("thead", {}, h("tr", {}, h("td", {}, ""), ...methods.map((m) => h("th", { scope: "col" }, m)))),
       h("tbody", {}, ...Object.entries(table).map(([weighting, row]) => {
         const best = Math.max(.../** @type {number[]} */ (Object.values(row)));
         return h("tr", {}, h("th", { scope: "row" }, weighting), ...methods.map((m) => h(

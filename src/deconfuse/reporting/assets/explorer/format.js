@@ -8,7 +8,7 @@ export const NOTHING = "–";
 
 /** @param {string} digits an integer without sign */
 function group(digits) {
-  return digits.length > 4 ? digits.replace(/\B(?=(\d{3})+$)/g, THIN) : digits;
+  return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** @param {number} exponent */
@@ -18,7 +18,7 @@ function superscript(exponent) {
 }
 
 /**
- * Three significant digits, thin spaces between thousands, powers of ten where they are shorter.
+ * Three significant digits, commas between thousands, powers of ten where they are shorter.
  * @param {number} value
  * @param {number} digits
  */
@@ -67,7 +67,7 @@ export function count(value) {
 }
 
 /**
- * A count that fits a narrow place: 1 234 -> 1.2k.
+ * A count that fits a narrow place: 1,234 -> 1.2k.
  * @param {number} value
  */
 export function brief(value) {

@@ -8,6 +8,7 @@ import { cut } from "./format.js";
  * @property {number} left @property {number} right
  * @property {number} height
  * @property {number[]} members class indices
+ * @property {string} [name] of a group that the report was given
  */
 
 /**
@@ -34,6 +35,16 @@ export function branchesOf(linkage, n) {
     });
   }
   return branches;
+}
+
+/**
+ * Groups that the report was given, as branches that belong to no tree.
+ * @param {{name: string, classes: number[]}[]} groups @param {number} first id
+ * @returns {Map<number, Branch>}
+ */
+export function givenBranches(groups, first) {
+  return new Map(groups.map(({ name, classes }, k) => [first + k, { id: first + k, left: -1, right: -1, height: 0,
+    members: classes, name }]));
 }
 
 /**
@@ -88,16 +99,17 @@ export function unitsOf(labels, branches, collapsed, sizes) {
     if (seen.has(id)) continue;
     seen.add(id);
     const members = id < labels.length ? [id] : (branches.get(id)?.members ?? []);
-    units.push({ id, members, label: unitLabel(labels, members, sizes) });
+    units.push({ id, members, label: branches.get(id)?.name ?? unitLabel(labels, members, sizes) });
   }
   return units;
 }
 
-/** @param {string[]} labels @param {number[]} members @param {ArrayLike<number>} sizes */
+/** The largest classes of a group by name: both of two. @param {string[]} labels @param {number[]} members @param {ArrayLike<number>} sizes */
 function unitLabel(labels, members, sizes) {
   if (members.length === 1) return labels[members[0]];
-  const largest = members.reduce((best, k) => (sizes[k] > sizes[best] ? k : best));
-  return `${cut(labels[largest], 40)} and ${members.length - 1} more`;
+  const largest = members.toSorted((a, b) => sizes[b] - sizes[a] || a - b).slice(0, 2).toSorted((a, b) => a - b);
+  const names = largest.map((k) => cut(labels[k], 40)).join(", ");
+  return members.length === 2 ? names : `${names} and ${members.length - 2} more`;
 }
 
 /**

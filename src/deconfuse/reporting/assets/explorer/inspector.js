@@ -1,6 +1,6 @@
 // The right-hand panel: everything about the selected cell or class, with its company.
 
-import { dotChart, ideaPicture, waterfallChart } from "./charts.js";
+import { dotChart, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
 import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
@@ -14,8 +14,9 @@ import { samplesSection } from "./samples.js";
  * @property {import("./panes.js").Frame} frame
  * @property {import("./panes.js").Pane} pane the main pane
  * @property {import("./state.js").State} state
- * @property {"light"|"dark"} theme
  * @property {(selection: any) => void} select
+ * @property {Map<number, import("./groups.js").Branch>} given groups that the report was given
+ * @property {(branch: {id: number, collapsed: boolean}) => void} toggle collapse or open a group
  */
 
 /** The model whose numbers are shown. @param {Context} context */
@@ -23,52 +24,32 @@ export function shownModel({ study, pane }) {
   return study.models[pane.model];
 }
 
-/** @param {Context} context @returns {Node[]} */
-export function inspectorContent(context) {
-  const { state, frame } = context;
-  if (!state.selection) return introduction(context);
-  const { kind, i, j } = state.selection;
+/** What is known of a selection. @param {Context} context @param {NonNullable<import("./state.js").State["selection"]>} selection @returns {Node[]} */
+export function inspectorContent(context, { kind, i, j }) {
+  const { frame } = context;
   const unit = frame.unitOf[i];
   const other = frame.unitOf[j];
   if (kind === "cell") return cellContent(context, unit, other);
   return classContent(context, kind === "row" ? unit : other, kind);
 }
 
-/** @param {Context} context */
-function introduction({ theme, study }) {
-  const twoModels = study.models.length > 1;
-  return [
-    h("h2", {}, "How to read this"),
-    h("p", {},
-      "Counts mix three things: how alike two classes are, how often a class occurs, and how often the model says it."
-      ),
-    ideaPicture(theme),
-    h("p", {}, h("b", {}, "bi-normalized"),
-      " divides the last two out: every row and every column then sums to 1. What still stands out off the diagonal is a pair that looks alike."
-      ),
-    twoModels && h("p", {},
-      `Green cells are more in ${isolate(study.models[1].name)}, purple less than in ${isolate(study.models[0].name)}; pale ones may be chance.`
-      ),
-    study.comparison && overlapLine(study.comparison),
-    h("p", { class: "soft" },
-      "Hatched: rests on few samples or on epsilon. A dot: nothing counted. Crossed out: the class has no samples."
-      ),
-    h("p", { class: "soft" }, "Click a cell, a row or a column. Press ", h("kbd", {}, "?"), " for the keys."),
-  ].filter((node) => node instanceof Node);
-}
-
 /** @param {{overlap: number, overlap_interval: [number, number]|null}} comparison */
-function overlapLine({ overlap, overlap_interval: ends }) {
+export function overlapLine({ overlap, overlap_interval: ends }) {
   const range = ends ? ` (${short(ends[0])} to ${short(ends[1])} without noise)` : "";
   return h("p", {}, "Overlap of the two ", h("b", {}, short(overlap)), range, ", where 1 is the same.");
 }
 
-/** @param {import("./groups.js").Unit} unit @param {any} study */
-function members(unit, study) {
-  if (unit.members.length === 1) return null;
+/** The classes of a group with a way to open it, or the group of a class with a way to collapse it. @param {Context} context @param {import("./groups.js").Unit} unit */
+function members({ study, given, toggle }, unit) {
+  const act = (/** @type {number} */ id, /** @type {boolean} */ collapsed, /** @type {string} */ text) => h("button", {
+    class: "link", "data-control": "group", onclick: () => toggle({ id, collapsed }) }, text);
+  if (unit.members.length === 1 && unit.id < study.n) {
+    const own = [...given.values()].find((branch) => branch.members.includes(unit.id));
+    return own ? h("p", { class: "soft" }, "of ", nameText(own.name ?? ""), " ", act(own.id, false, "collapse")) : null;
+  }
   const names = unit.members.map((k) => study.labels[k]);
-  return h("details", { class: "members" }, h("summary", {}, `group of ${unit.members.length} classes`), h("p", {},
-    ...names.flatMap((name, k) => [k ? ", " : "", nameText(name)])));
+  return h("details", { class: "members" }, h("summary", {}, `group of ${plural(unit.members.length, "class")}`), h("p", {},
+    ...names.flatMap((name, k) => [k ? ", " : "", nameText(name)])), act(unit.id, true, "open this group"));
 }
 
 /** @param {Context} context @param {number} i @param {number} j units */
@@ -101,7 +82,7 @@ function cellContent(context, i, j) {
       ` ${counted === 1 ? "sample" : "samples"}`,
       h("span", { class: "soft" }, ` of ${count(labels)} true, ${count(predictions)} predicted${study.models.length > 1 ? `, in ${isolate(model.name)}` : ""}`)),
     warning && h("p", { class: "warning" }, warning),
-    members(units[i], study), i !== j && members(units[j], study),
+    members(context, units[i]), i !== j && members(context, units[j]),
     rows.length > 0 && h("h3", {}, words.title),
     rows.length > 0 && dotChart(rows, words.title),
     rows.length > 0 && words.note && h("p", { class: "soft" }, words.note),
@@ -130,16 +111,17 @@ function differenceLines({ study, frame, pane }, i, j) {
   if (study.models.length < 2 || frame.n !== study.n) return [];
   // Only the first model has embeddings: beside geometry the two are compared by what is closest to it.
   const geometric = isGeometric(pane.method);
-  const [a, b] = study.models.map((/** @type {any} */ model) => model.value(geometric ? "bi" : pane.method, i, j));
-  const p = pValueOf(study, i, j);
+  const compared = [study.models[0], study.models[pane.model || 1]];
+  const [a, b] = compared.map((/** @type {any} */ model) => model.value(geometric ? "bi" : pane.method, i, j));
+  const p = compared[1] === study.models[1] ? pValueOf(study, i, j) : NaN;
   const size = p < 1e-15 ? "below 10⁻¹⁵" : plain(p);
   const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` :
     `, may be chance (corrected p ${size})`;
   return [
     h("h3", {}, "Two models", geometric && h("span", { class: "soft" }, " in bi")),
-    h("p", {}, nameText(study.models[0].name), ` ${short(a)} `, h("span", { class: "soft" },
-        `(${count(study.models[0].count(i, j))})`), " → ", nameText(study.models[1].name), ` ${short(b)} `,
-      h("span", { class: "soft" }, `(${count(study.models[1].count(i, j))})`), `: ${signed(b - a)}`, geometric || pane.method === "bi" ? verdict :
+    h("p", {}, nameText(compared[0].name), ` ${short(a)} `, h("span", { class: "soft" },
+        `(${count(compared[0].count(i, j))})`), " → ", nameText(compared[1].name), ` ${short(b)} `,
+      h("span", { class: "soft" }, `(${count(compared[1].count(i, j))})`), `: ${signed(b - a)}`, geometric || pane.method === "bi" ? verdict :
       ""),
   ];
 }
@@ -213,7 +195,7 @@ function classContent(context, k, kind) {
   };
   return [
     h("h2", {}, h("span", { class: "soft" }, kind === "row" ? "true " : "predicted "), nameText(units[k].label)),
-    members(units[k], study),
+    members(context, units[k]),
     h("table", { class: "facts" }, h("tbody", {},
       h("tr", {}, h("th", {}, "labels"), h("td", { class: "number" }, count(labels)), h(
       "td", { class: "number soft" }, percent(labels / total))),

@@ -25,14 +25,14 @@ export function handleKey(event, explorer) {
     store.set({ order: orders[(orders.indexOf(state.order) + 1) % orders.length], view: null });
   } else if (key === "+" || key === "=") explorer.zoom({ u: 0.5, v: 0.5 }, 0.7);
   else if (key === "-") explorer.zoom({ u: 0.5, v: 0.5 }, 1 / 0.7);
-  else if (key === "0") store.set({ view: null });
+  else if (key === "0") explorer.showAll();
   else if (key === "r" && state.selection?.kind === "cell") {
     explorer.select({ kind: "cell", i: state.selection.j, j: state.selection.i });
   } else if (key === "Enter" && state.selection) explorer.focusOn(state.selection);
   else if (key === "Escape") {
     if (state.selection) store.set({ selection: null });
-    else store.set({ view: null });
-  } else if (key.startsWith("Arrow")) explorer.select(moved(state.selection, key, frame));
+    else explorer.showAll();
+  } else if (key.startsWith("Arrow")) explorer.step(moved(state.selection, key, frame));
   else return false;
   return true;
 }

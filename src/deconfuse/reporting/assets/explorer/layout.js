@@ -9,36 +9,74 @@ import { visible } from "./viewport.js";
  * @property {number} x @property {number} y corner of the cells
  * @property {number} side of the square of cells
  * @property {number} bar thickness of the margin bars
+ * @property {number} font of the class names
  * @property {number} labelWidth of row labels @property {number} labelHeight of column labels
  * @property {boolean} upright column labels stand on end
  * @property {number} tree width of the dendrogram, 0 without one
+ * @property {number} columns of numbers beside the rows, as many as there is room for
+ * @property {number} columnWidth of each
  */
 
 const AXIS = 18;
 const GAP = 3;
+// Numbers beside the rows may take width from the cells while these fill this part of the height.
+const FILLED = 0.78;
+// The names of the bars stand in the corner between them: so many letters of their size.
+const CORNER = 9.8;
+/** Numbers that may stand beside a row. */
+export const COLUMNS = /** @type {const} */ (["recall", "precision", "n", "bias"]);
+
+/** Size of the type of class names beside cells of so many pixels. @param {number} size */
+export function fontOf(size) {
+  return clamp(size * 0.8, 9.5, clamp(size * 0.2, 12.5, 26));
+}
+
+/** Size of the type in the corner. @param {number} font of the class names */
+export function cornerFont(font) {
+  return clamp(0.8 * font, 10, 16);
+}
 
 /**
  * @param {object} room
  * @param {number} room.width @param {number} room.maxHeight of the canvas, unless it is narrow
  * @param {number} room.n units @param {number} room.span visible units
- * @param {number} room.widest label, in pixels
+ * @param {number} room.widest label at 12 pixels, in pixels
+ * @param {number} [room.widestColumn] the same of the columns, where those are cut
  * @param {boolean} room.tree
+ * @param {boolean} [room.compact] a small picture: no numbers beside the rows
  * @returns {Layout}
  */
-export function layoutOf({ width, maxHeight, n, span, widest, tree }) {
+export function layoutOf(room) {
+  const first = laidOut(room, 12);
+  const font = fontOf(first.side / Math.min(room.span, room.n));
+  return font > 12.5 ? laidOut(room, font) : { ...first, font };
+}
+
+/** @param {Parameters<typeof layoutOf>[0]} room @param {number} font @returns {Layout} */
+function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, compact }, font) {
   const narrow = width < 520;
-  const bar = narrow ? 22 : 34;
-  const treeWidth = tree ? (narrow ? 28 : 72) : 0;
-  // Marked names are bold: a tenth wider than measured.
-  const room = 1.1 * widest + 8;
-  const labelWidth = clamp(room, 20, narrow ? 76 : Math.min(150, width * 0.22));
-  const x = AXIS + labelWidth + bar + GAP;
+  const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 28, 60);
+  const treeWidth = tree && !compact ? (narrow ? 28 : 72) : 0;
+  const grown = font / 12;
+  // Marked names are bold: wider than measured.
+  const wide = (/** @type {number} */ measured) => 1.16 * measured * grown + 8;
+  const room = wide(widest);
+  const labelWidth = clamp(room, 20, narrow ? 76 : Math.min(150 * grown, width * 0.22));
+  const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font));
   const most = Math.max(80, width - x - treeWidth - 8);
-  const fitting = (/** @type {number} */ top) => Math.min(most, Math.max(narrow ? most : 240, maxHeight - top - 6));
-  const flat = AXIS + 18 + bar + GAP;
+  const columnWidth = 3.1 * clamp(font, 12, 18);
+  const readable = !compact && !narrow;
+  // As many columns as leave the cells their size.
+  const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side) / columnWidth), 0, readable ? COLUMNS.length : 0);
+  const fitting = (/** @type {number} */ top) => {
+    const high = Math.max(narrow ? most : 240, maxHeight - top - 6);
+    const kept = columnsBeside(Math.min(most, high, FILLED * maxHeight));
+    return Math.min(most - kept * columnWidth, high);
+  };
+  const flat = 18 * grown + bar + GAP + 2;
   const upright = room > fitting(flat) / Math.min(span, n);
-  const labelHeight = upright ? clamp(room, 20, narrow ? 76 : 118) : 18;
-  const y = AXIS + labelHeight + bar + GAP;
+  const labelHeight = upright ? clamp(wide(widestColumn), 36, narrow ? 76 : clamp(maxHeight * 0.16, 60, 118 * grown)) : 18 * grown;
+  const y = Math.ceil(labelHeight + bar + GAP + 2);
   const side = fitting(y);
   return {
     width,
@@ -47,10 +85,13 @@ export function layoutOf({ width, maxHeight, n, span, widest, tree }) {
     y,
     side,
     bar,
-    labelWidth,
+    font,
+    labelWidth: Math.max(labelWidth, x - AXIS - bar - GAP),
     labelHeight,
     upright,
     tree: treeWidth,
+    columns: side / Math.min(span, n) >= 12 ? columnsBeside(side - 0.5) : 0,
+    columnWidth,
   };
 }
 
@@ -71,7 +112,8 @@ export function hit(layout, view, n, px, py) {
   if (across && down) part = "cell";
   else if (down && u < 0) part = "row";
   else if (across && v < 0) part = "col";
-  else if (down && layout.tree > 0 && u >= 1) part = "tree";
+  else if (down && layout.tree > 0 && u >= 1 && px < layout.x + layout.side + layout.tree) part = "tree";
+  else if (down && u >= 1 && layout.columns > 0) part = "row";
   return { part, row, col, u, v };
 }
 

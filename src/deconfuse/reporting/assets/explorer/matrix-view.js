@@ -3,11 +3,14 @@
 import { h } from "./dom.js";
 import { hit, layoutOf } from "./layout.js";
 import { FONT, cellSize, paintCells, paintDetails, paintLabels, paintMovingCells } from "./paint.js";
-import { knotAt, paintBars, paintSelection, paintTree } from "./paint-around.js";
+import { knotAt, paintBars, paintColumns, paintSelection, paintTree } from "./paint-around.js";
+import { tellApart } from "./names.js";
 import { imageOf, rasterize, shadesOf } from "./raster.js";
 import { between, whole } from "./viewport.js";
 
 const MORPH = 300;
+// Played on request, counts become bi slowly enough to follow.
+const SLOW = 900;
 // Above this many classes cells cross-fade instead of travelling.
 const TRAVEL_LIMIT = 80;
 
@@ -22,10 +25,11 @@ const TRAVEL_LIMIT = 80;
 
 /** A canvas with one matrix. */
 export class MatrixView {
-  /** @param {Handlers} handlers @param {string} label for screen readers */
+  /** @param {Handlers} handlers @param {string} [label] of a drawing that only illustrates; without it this is a grid */
   constructor(handlers, label) {
     this.handlers = handlers;
-    this.canvas = h("canvas", { tabindex: "0", role: "img", "aria-label": label, class: "matrix" });
+    const role = label ? { role: "img", "aria-label": label } : { role: "grid", tabindex: "0" };
+    this.canvas = h("canvas", { ...role, class: "matrix" });
     this.buffer = document.createElement("canvas");
     /** @type {any} */
     this.scene = null;
@@ -61,12 +65,16 @@ export class MatrixView {
         const where = target(event);
         canvas.style.cursor = where.part ? (where.part === "tree" && !knotAt(this.scene, at(event).px,
           at(event).py) ? "" : "pointer") : "";
-        handlers.hover(where.part === "cell" ? where : null, event);
+        handlers.hover(["cell", "row", "col"].includes(where.part) ? where : null, event);
         return;
       }
       const size = cellSize(this.scene);
-      if (pointers.size === 2) this.#pinch(pointers, event, target);
-      else {
+      if (pointers.size === 2) {
+        moved = Infinity;
+        this.#pinch(pointers, event, target);
+        // Two fingers also move the view, each its half of the way.
+        handlers.pan((last.clientX - event.clientX) / size / 2, (last.clientY - event.clientY) / size / 2);
+      } else if (event.pointerType !== "touch") {
         moved += Math.abs(event.clientX - last.clientX) + Math.abs(event.clientY - last.clientY);
         if (moved > 4) handlers.pan((last.clientX - event.clientX) / size, (last.clientY - event.clientY) /
           size);
@@ -93,13 +101,16 @@ export class MatrixView {
     canvas.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
       if (!this.scene) return;
       const { u, v, part } = target(event);
-      // A page must stay scrollable: the wheel zooms with Ctrl, or where the matrix has many classes.
-      if (part !== "cell" || (!event.ctrlKey && !event.metaKey && this.scene.frame.n <= 24)) return;
+      // A page must stay scrollable: the wheel zooms with Ctrl, or where a reader of many classes has gone to the matrix.
+      const entered = canvas.matches(":focus") && this.scene.frame.n > 24;
+      if (part !== "cell" || (!event.ctrlKey && !event.metaKey && !entered)) return;
       const factor = Math.exp(Math.max(-1, Math.min(1, event.deltaY / 240)));
-      const { span } = this.scene.view;
-      if (factor > 1 && span >= this.scene.frame.n && !event.ctrlKey) return;
       event.preventDefault();
       handlers.zoom({ u, v }, factor);
+    }, { passive: false });
+    // One finger scrolls the page, always; two are for the matrix.
+    canvas.addEventListener("touchmove", (/** @type {TouchEvent} */ event) => {
+      if (event.touches.length > 1) event.preventDefault();
     }, { passive: false });
     canvas.addEventListener("focus", () => this.draw());
     canvas.addEventListener("blur", () => this.draw());
@@ -120,7 +131,7 @@ export class MatrixView {
   /**
    * Show a new scene, moving there from the old one.
    * @param {any} next a scene without layout and shades, plus `room` for the layout
-   * @param {boolean} animate
+   * @param {boolean|"slowly"} animate
    */
   show(next, animate) {
     const before = this.scene;
@@ -128,7 +139,8 @@ export class MatrixView {
     g.font = `400 12px ${FONT}`;
     const view = next.view ?? whole(next.frame.n);
     const widest = next.room.widest ?? this.#widest(g, next.frame);
-    const layout = layoutOf({ ...next.room, widest, n: next.frame.n, span: view.span });
+    const room = { ...next.room, widest, n: next.frame.n, span: view.span };
+    const layout = this.#fitted(g, next.frame, room, layoutOf(room));
     this.scene = {
       ...next,
       view,
@@ -138,8 +150,6 @@ export class MatrixView {
       bars: { rows: next.pane.rows, cols: next.pane.cols },
     };
     this.#resize(layout);
-    // A finger scrolls the page until there is something to pan.
-    this.canvas.style.touchAction = view.span < next.frame.n ? "none" : "pan-y";
     cancelAnimationFrame(this.animation);
     const changed = before && (before.pane !== next.pane || before.frame !== next.frame || viewDiffers(before.view,
       view));
@@ -147,7 +157,18 @@ export class MatrixView {
       this.draw();
       return;
     }
-    this.#animate(before);
+    this.#animate(before, animate === "slowly" ? SLOW : MORPH);
+  }
+
+  // Names that are cut short leave room, which the cells should have.
+  /** @param {CanvasRenderingContext2D} g @param {import("./panes.js").Frame} frame @param {Parameters<typeof layoutOf>[0]} room @param {import("./layout.js").Layout} layout */
+  #fitted(g, frame, room, layout) {
+    if (!layout.upright || frame.n > 200) return layout;
+    g.font = `400 12px ${FONT}`;
+    const most = (layout.labelHeight - 8) / (1.16 * Math.max(1, layout.font / 12));
+    if (room.widest <= most + 0.5) return layout;
+    const names = tellApart(frame.units.map((unit) => unit.label), (text) => g.measureText(text).width <= most);
+    return layoutOf({ ...room, widestColumn: Math.max(...names.map((name) => g.measureText(name).width)) });
   }
 
   /** @param {CanvasRenderingContext2D} g @param {import("./panes.js").Frame} frame */
@@ -174,8 +195,8 @@ export class MatrixView {
     this.ratio = ratio;
   }
 
-  /** @param {any} before */
-  #animate(before) {
+  /** @param {any} before @param {number} duration */
+  #animate(before, duration) {
     const after = this.scene;
     const sameUnits = before.frame.n === after.frame.n && before.frame.units.every((/** @type {any} */
       u, /** @type {number} */ k) => u.id === after.frame.units[k].id);
@@ -188,7 +209,7 @@ export class MatrixView {
     this.#paint(still.getContext("2d"), old, false);
     const started = performance.now();
     const step = (/** @type {number} */ now) => {
-      const t = Math.min(1, (now - started) / MORPH);
+      const t = Math.min(1, (now - started) / duration);
       const eased = t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2;
       if (t >= 1) {
         this.scene = after;
@@ -243,6 +264,7 @@ export class MatrixView {
     }
     paintBars(g, scene);
     paintLabels(g, scene);
+    paintColumns(g, scene);
     if (scene.tree.length > 0) paintTree(g, scene);
     paintSelection(g, scene, this.canvas.matches(":focus-visible"));
   }
@@ -255,14 +277,6 @@ export class MatrixView {
     const data = imageOf(raster);
     buffer.getContext("2d")?.putImageData(data, 0, 0);
     return buffer;
-  }
-
-  /** Draw at a size of one's own, for a picture. @param {CanvasRenderingContext2D} g @param {any} scene @param {number} ratio */
-  paintInto(g, scene, ratio) {
-    const kept = this.ratio;
-    this.ratio = ratio;
-    this.#paint(g, scene, false);
-    this.ratio = kept;
   }
 }
 

@@ -5,7 +5,7 @@ import { paintMinimap } from "./paint-around.js";
 import { imageOf, rasterize } from "./raster.js";
 import { whole } from "./viewport.js";
 
-const SIDE = 84;
+const SIDE = 60;
 
 /** A small canvas that also moves the view. */
 export class Minimap {

@@ -39,6 +39,7 @@ export class Model {
     this.n = n;
     this.total = raw.total;
     this.weighted = raw.weighted;
+    this.scores = raw.scores;
     this.bucket = bucket;
     this.cells = decodeArray(raw.cells);
     this.counts = Float64Array.from(decodeArray(raw.counts));
@@ -184,25 +185,22 @@ function readGeometry(geometry, n) {
   return { ...geometry, matrices, points };
 }
 
-/**
- * Classes that wait in the bucket: their sizes, and what each is most often called.
- * @param {any} directory @param {string[]} shown labels, the bucket last
- */
-function readDirectory(directory, shown) {
+/** Classes that wait in the bucket: their sizes, and what each is called. @param {any} directory */
+function readDirectory(directory) {
   if (!directory) return null;
   const offsets = decodeArray(directory.called_offsets);
   const at = decodeArray(directory.called_at);
   const counts = decodeArray(directory.called_counts);
-  const names = [...shown.slice(0, -1), ...directory.labels];
   return {
     labels: directory.labels,
     total: directory.total,
     label_counts: decodeArray(directory.label_counts),
     prediction_counts: decodeArray(directory.prediction_counts),
     right: decodeArray(directory.right),
-    /** @param {number} k */
-    called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ name: names[other],
-      count: counts[offsets[k] + m] })),
+    left: decodeArray(directory.left),
+    right_factors: decodeArray(directory.right_factors),
+    /** @param {number} k shown classes first, then these */
+    called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ at: other, count: counts[offsets[k] + m] })),
   };
 }
 
@@ -240,8 +238,11 @@ export function readStudy(payload) {
     bucketIndex: bucket,
     models,
     geometry,
+    // By model, null where a model comes without.
+    samples: models.map((/** @type {Model} */ model, /** @type {number} */ k) => (k === 0 ? payload.samples :
+      payload.other_samples[model.name]) ?? null),
     comparison: readComparison(payload.comparison),
-    directory: readDirectory(payload.directory, payload.labels),
+    directory: readDirectory(payload.directory),
     similarityOrder: payload.similarity_order ? decodeArray(payload.similarity_order) : null,
     linkage: payload.linkage ? decodeArray(payload.linkage) : null,
   };

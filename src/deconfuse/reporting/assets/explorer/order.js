@@ -1,14 +1,14 @@
-// Orders of the classes: as given, by name, by size, by similarity; and where the confusion is.
+// Orders of the classes: as given, by name, size, similarity, errors, recall, bias; and where the confusion is.
 
 /** The orders a reader can choose. */
-export const ORDERS = ["given", "name", "size", "similarity"];
+export const ORDERS = ["given", "name", "size", "similarity", "errors", "recall", "bias"];
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /**
  * Class indices in display order.
  * @param {string} kind one of ORDERS
- * @param {{labels: string[], sizes: ArrayLike<number>, similarity: ArrayLike<number>|null, last: number}} classes
+ * @param {{labels: string[], sizes: ArrayLike<number>, similarity: ArrayLike<number>|null, last: number, metrics: () => ReturnType<typeof import("./metrics.js").classMetrics>}} classes
  *   `last` is a class that stays at the end (the "other" bucket), or -1
  * @returns {number[]}
  */
@@ -19,6 +19,13 @@ export function orderOf(kind, classes) {
   if (kind === "name") order = given.toSorted((a, b) => COLLATOR.compare(labels[a], labels[b]) || a - b);
   else if (kind === "size") order = given.toSorted((a, b) => sizes[b] - sizes[a] || a - b);
   else if (kind === "similarity" && similarity) order = Array.from(similarity);
+  else if (kind === "errors" || kind === "recall" || kind === "bias") {
+    const { n, right, recall, bias } = classes.metrics();
+    const rank = { errors: n.map((labels, k) => right[k] - labels), recall, bias: bias.map((ratio) => -ratio) }[kind];
+    // Classes of which nothing is known come last.
+    const key = (/** @type {number} */ k) => (rank[k] === rank[k] ? rank[k] : Infinity);
+    order = given.toSorted((a, b) => key(a) - key(b) || a - b);
+  }
   return last < 0 ? order : [...order.filter((k) => k !== last), last];
 }
 

@@ -1,56 +1,150 @@
 // Drawing around the cells: margin bars, the tree of classes, selection, minimap.
 
+import { clamp } from "./arrays.js";
+import { inkOn } from "./color.js";
+import { brief, short, times } from "./format.js";
+import { COLUMNS, cornerFont } from "./layout.js";
 import { FONT, cellSize, clipCells, left, top } from "./paint.js";
+import { rgbOf } from "./theme.js";
 
 /** @typedef {import("./paint.js").Scene} Scene */
 
-/** Share of each row and column as bars beside the cells. @param {CanvasRenderingContext2D} g @param {Scene} scene */
-export function paintBars(g, scene) {
-  const { layout, frame, ink, pane, places, bars } = scene;
-  const size = cellSize(scene);
-  const thick = Math.max(0.6, size - Math.min(2, size * 0.25));
-  const reach = layout.bar - 4;
-  const length = (/** @type {number} */ share) => Math.max(share > 0 ? 1 : 0, reach * Math.min(1,
-    share / pane.longest));
-  for (let unit = 0; unit < frame.n; unit++) {
-    const y = top(scene, places[unit]);
-    const x = left(scene, places[unit]);
-    const offset = (size - thick) / 2;
-    if (y + size / 2 > layout.y && y + size / 2 < layout.y + layout.side) {
-      const long = length(bars.rows[unit]);
-      g.fillStyle = ink.bar;
-      g.fillRect(layout.x - 4 - long, y + offset, long, thick);
-      if (pane.reference) tick(g, ink.text, layout.x - 4 - length(pane.reference.rows[unit]), y + offset, 1.5, thick);
+/**
+ * Bars along one side, as pieces of whole pixels: equal shares are equal pixels, however many
+ * classes share one.
+ * @param {ArrayLike<number>} shares of the units @param {ArrayLike<number>} places of the units
+ * @param {{start: number, span: number, side: number}} along what is seen, and its pixels
+ * @returns {{from: number, wide: number, unit: number}[]}
+ */
+export function barPieces(shares, places, { start, span, side }) {
+  const size = side / span;
+  const gap = size >= 4 ? Math.min(2, Math.round(size * 0.2)) : 0;
+  /** @type {ReturnType<typeof barPieces>} */
+  const pieces = [];
+  if (size >= 2) {
+    for (let unit = 0; unit < shares.length; unit++) {
+      const from = Math.max(0, Math.round((places[unit] - start) * size));
+      const to = Math.min(side, Math.round((places[unit] - start + 1) * size));
+      if (to - gap > from) pieces.push({ from, wide: to - gap - from, unit });
     }
-    if (x + size / 2 > layout.x && x + size / 2 < layout.x + layout.side) {
-      const long = length(bars.cols[unit]);
-      g.fillStyle = ink.bar;
-      g.fillRect(x + offset, layout.y - 4 - long, thick, long);
-      if (pane.reference) tick(g, ink.text, x + offset, layout.y - 4 - length(pane.reference.cols[unit]), thick, 1.5);
+    return pieces;
+  }
+  // Classes that share a pixel: the largest of them speaks for it.
+  const largest = new Int32Array(Math.ceil(side)).fill(-1);
+  for (let unit = 0; unit < shares.length; unit++) {
+    const first = Math.floor((places[unit] - start) * size);
+    const last = Math.max(first, Math.ceil((places[unit] - start + 1) * size) - 1);
+    for (let pixel = Math.max(0, first); pixel <= Math.min(largest.length - 1, last); pixel++) {
+      if (largest[pixel] < 0 || shares[unit] > shares[largest[pixel]]) largest[pixel] = unit;
     }
   }
+  largest.forEach((unit, from) => unit >= 0 && pieces.push({ from, wide: 1, unit }));
+  return pieces;
+}
+
+/** Share of each row and column as bars beside the cells. @param {CanvasRenderingContext2D} g @param {Scene} scene */
+export function paintBars(g, scene) {
+  const { layout, ink, pane, places, bars, view, selection } = scene;
+  const reach = layout.bar - 4;
+  const x = Math.round(layout.x);
+  const y = Math.round(layout.y);
+  const length = (/** @type {number} */ share) => Math.max(share > 0 ? 1 : 0, Math.round(reach * Math.min(1,
+    share / pane.longest)));
+  const draw = (/** @type {"rows"|"cols"} */ side, /** @type {(from: number, wide: number, far: number, near: number) => void} */ fill) => {
+    const start = side === "rows" ? view.y : view.x;
+    for (const { from, wide, unit } of barPieces(bars[side], places, { start, span: view.span, side: layout.side })) {
+      const chosen = selection && ((side === "cols" && selection.kind === "col" && selection.j === unit)
+        || (side === "rows" && selection.kind === "row" && selection.i === unit));
+      g.fillStyle = chosen ? ink.first : ink.bar;
+      fill(from, wide, 4 + length(bars[side][unit]), 4);
+      if (!pane.reference) continue;
+      g.fillStyle = ink.text;
+      const at = 4 + length(pane.reference[side][unit]);
+      fill(from, wide, at + 1.5, at);
+    }
+    // What each bar would be, were all the same.
+    if (pane.method === "row" || pane.method === "col") {
+      g.fillStyle = ink.text;
+      const at = 4 + length(pane.even[side]);
+      fill(0, layout.side, at + 0.5, at - 0.5);
+    }
+  };
+  draw("rows", (from, wide, far, near) => g.fillRect(x - far, y + from, far - near, wide));
+  draw("cols", (from, wide, far, near) => g.fillRect(x + from, y - far, wide, far - near));
+  paintRatio(g, scene, length);
   paintBarNames(g, scene);
 }
 
-/** @param {CanvasRenderingContext2D} g @param {string} color @param {number} x @param {number} y @param {number} w @param {number} h */
-function tick(g, color, x, y, w, h) {
-  g.fillStyle = color;
-  g.fillRect(x, y, w, h);
+/** How many times the even share the selected bar has. @param {CanvasRenderingContext2D} g @param {Scene} scene @param {(share: number) => number} length */
+function paintRatio(g, scene, length) {
+  const { layout, pane, selection, bars, places, ink } = scene;
+  if (pane.method !== "row" || pane.kind !== "value" || selection?.kind !== "col") return;
+  const share = bars.cols[selection.j];
+  const middle = left(scene, places[selection.j] + 0.5);
+  if (middle < layout.x || middle > layout.x + layout.side) return;
+  const points = clamp(layout.font, 11, 18);
+  g.font = `600 ${points}px ${FONT}`;
+  g.textAlign = "center";
+  g.textBaseline = "middle";
+  const text = times(share / pane.even.cols);
+  const wide = g.measureText(text).width + 6;
+  const high = 1.2 * points;
+  // In the bar where it is tall enough, else above it, but never over the names.
+  const end = layout.y - 4 - length(share);
+  const inside = length(share) > high && cellSize(scene) > wide;
+  const y = inside ? end + high / 2 + 1 : Math.max(end - high / 2 - 1, layout.y - layout.bar + high / 2);
+  const x = clamp(middle, layout.x + wide / 2, layout.x + layout.side - wide / 2);
+  if (!inside) {
+    g.fillStyle = ink.paper;
+    g.fillRect(x - wide / 2, y - high / 2, wide, high);
+  }
+  g.fillStyle = inside ? inkOn(rgbOf(ink.first)) : ink.text;
+  g.fillText(text, x, y);
 }
 
-/** @param {CanvasRenderingContext2D} g @param {Scene} scene */
+/** What the bars are, in the corner between them. @param {CanvasRenderingContext2D} g @param {Scene} scene */
 function paintBarNames(g, scene) {
   const { layout, pane, ink } = scene;
-  if (layout.labelWidth < 56) return;
   const shares = pane.method === "counts" || pane.method === "all";
+  const points = cornerFont(layout.font);
   g.fillStyle = ink.soft;
-  g.font = `400 10.5px ${FONT}`;
+  g.font = `400 ${points}px ${FONT}`;
   g.textBaseline = "middle";
   g.textAlign = "right";
-  const x = layout.x - 8;
-  const y = layout.y - 4;
-  g.fillText(shares ? "share of predictions →" : "column sums →", x, y - 19);
-  g.fillText(shares ? "share of labels ↓" : "row sums ↓", x, y - 6);
+  const [long, small] = shares ? [["share of predictions →", "share of labels ↓"], ["predictions →", "labels ↓"]] : [
+    ["column sums →", "row sums ↓"], ["sums →", "sums ↓"]
+  ];
+  const names = g.measureText(long[0]).width <= layout.x - 12 ? long : small;
+  names.forEach((name, k) => g.fillText(name, layout.x - 10, layout.y - 0.72 * layout.bar + 1.2 * k * points));
+}
+
+/** Recall, precision, bias and size beside each row. @param {CanvasRenderingContext2D} g @param {Scene} scene */
+export function paintColumns(g, scene) {
+  const { layout, frame, ink, places, pane } = scene;
+  if (layout.columns === 0) return;
+  const size = cellSize(scene);
+  const points = clamp(size * 0.5, 9.5, Math.min(layout.font, 18));
+  const edge = layout.x + layout.side + layout.tree + 6;
+  const metrics = pane.metrics();
+  const text = {
+    recall: (/** @type {number} */ unit) => short(metrics.recall[unit], 2),
+    precision: (/** @type {number} */ unit) => short(metrics.precision[unit], 2),
+    bias: (/** @type {number} */ unit) => short(metrics.bias[unit], 2),
+    n: (/** @type {number} */ unit) => brief(metrics.n[unit]),
+  };
+  g.textAlign = "right";
+  g.textBaseline = "middle";
+  COLUMNS.slice(0, layout.columns).forEach((name, k) => {
+    const x = edge + (k + 1) * layout.columnWidth;
+    g.fillStyle = ink.soft;
+    g.font = `600 ${clamp(0.8 * layout.font, 10, 16)}px ${FONT}`;
+    g.fillText(name === "precision" ? "prec." : name, x, layout.y - 9);
+    g.font = `400 ${points}px ${FONT}`;
+    for (let unit = 0; unit < frame.n; unit++) {
+      const y = top(scene, places[unit] + 0.5);
+      if (y > layout.y && y < layout.y + layout.side) g.fillText(text[name](unit), x, y);
+    }
+  });
 }
 
 /** @param {CanvasRenderingContext2D} g @param {Scene} scene */
@@ -134,7 +228,12 @@ export function paintSelection(g, scene, focused) {
       band(g, ink, x, layout.y, size, layout.side, selection.kind === "col");
     }
   }
-  if (hover) outline(g, left(scene, places[hover.j]), top(scene, places[hover.i]), size, ink.text, 1);
+  if (hover && hover.i >= 0 && hover.j >= 0) outline(g, left(scene, places[hover.j]), top(scene, places[hover.i]), size, ink.text, 1);
+  for (const { i, j } of selection ? [] : scene.marks) {
+    const [x, y] = [left(scene, places[j]) + 1.5, top(scene, places[i]) + 1.5];
+    outline(g, x, y, size - 3, ink.paper, 5);
+    outline(g, x, y, size - 3, ink.text, 2.5);
+  }
   g.restore();
   if (selection?.kind === "cell") {
     const x = left(scene, places[selection.j]);

@@ -1,9 +1,12 @@
 // Drawing one matrix on a canvas: cells, numbers, hatches, labels, margin bars, tree, selection.
 
+import { clamp } from "./arrays.js";
+import { cssOf, inkOn } from "./color.js";
 import { TRUST, trustOf } from "./explain.js";
-import { brief, cut, shownName } from "./format.js";
-import { seen } from "./layout.js";
-import { isUnseen } from "./raster.js";
+import { brief } from "./format.js";
+import { cornerFont, seen } from "./layout.js";
+import { tellApart } from "./names.js";
+import { colorOf, isUnseen, strengthOf } from "./raster.js";
 import { cellText, narrowText } from "./svg.js";
 import { labelStep } from "./viewport.js";
 
@@ -24,6 +27,7 @@ export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 
  * @property {ArrayLike<number>} places position of each unit, fractions while moving
  * @property {{rows: ArrayLike<number>, cols: ArrayLike<number>}} bars
  * @property {{kind: string, i: number, j: number}|null} selection units
+ * @property {{i: number, j: number}[]} marks units of cells that a sentence beside the drawing speaks of
  * @property {{i: number, j: number}|null} hover units
  * @property {{few_samples: number}} limits
  * @property {ReturnType<typeof import("./layout.js").treeLines>} tree
@@ -123,19 +127,19 @@ function paintDetail(g, scene, i, j, x, y, size) {
   const at = i * frame.n + j;
   const value = pane.values[at];
   const shade = shades[at];
+  if (pane.hidden?.[at]) return;
   if (isUnseen(shade)) {
-    hatch(g, x, y, size, ink.faint, -1);
+    crossOut(g, x, y, size, ink.faint);
     return;
   }
-  const pixel = palette[shade];
-  const light = 0.3 * (pixel & 255) + 0.59 * ((pixel >> 8) & 255) + 0.11 * ((pixel >> 16) & 255);
-  const color = light > 140 ? ink.onLight : ink.onDark;
-  const strength = (shade % 1025) % 256;
+  const color = colorOf(palette[shade]);
+  const on = inkOn(color);
+  const strength = strengthOf(shade);
   const trust = trustOf(pane, frame.n, i, j, limits);
-  if (trust !== TRUST.FINE && strength >= VISIBLE) hatch(g, x, y, size, color, 1);
+  const hatched = trust !== TRUST.FINE && strength >= VISIBLE;
+  if (hatched) hatch(g, x, y, size, on);
   if (size < 15) return;
-  const nothing = pane.counts[at] === 0 && strength < VISIBLE;
-  if (nothing) {
+  if (pane.counts[at] === 0 && strength < VISIBLE) {
     g.fillStyle = ink.faint;
     g.beginPath();
     g.arc(x + size / 2, y + size / 2, Math.min(1.6, size / 16), 0, 7);
@@ -143,30 +147,36 @@ function paintDetail(g, scene, i, j, x, y, size) {
     return;
   }
   if (size < 25) return;
-  g.fillStyle = color;
-  g.globalAlpha = pane.faded?.[at] ? 0.6 : 1;
   const two = size >= 36 && pane.method !== "counts" && pane.kind === "value";
-  const roomy = size >= (pane.method === "counts" ? 52 : pane.kind === "difference" ? 60 : 42);
-  const main = roomy ? cellText(pane, value) : narrowText(pane, value) || (two ? "<.01" : "");
-  const most = size >= 42 ? 12 : size >= 29 ? 10.5 : 9.5;
-  g.font = `${i === j ? 600 : 400} ${most}px ${FONT}`;
-  if (g.measureText(main).width > size - 3) g.font = `${i === j ? 600 : 400} ${Math.min(most, 10)}px ${FONT}`;
-  const fits = g.measureText(main).width <= size - 2;
-  const tight = size < 42;
-  if (fits) g.fillText(main, x + size / 2, y + size / 2 - (two ? (tight ? 5 : 6) : 0));
-  if (fits && two) {
-    g.globalAlpha = 0.72;
-    g.font = `400 ${tight ? 9.5 : 10}px ${FONT}`;
-    g.fillText(brief(pane.counts[at]), x + size / 2, y + size / 2 + (tight ? 7 : 9));
+  const main = cellText(pane, value);
+  const most = size >= 42 ? clamp(size * 0.22, 12, 30) : size >= 29 ? 10.5 : 9.5;
+  const font = (/** @type {number} */ points) => `${i === j ? 600 : 400} ${points}px ${FONT}`;
+  const written = [main, narrowText(pane, value)].flatMap((text) => [most, Math.min(most, 10)].map((points) =>
+    ({ text, points }))).find(({ text, points }) => {
+    g.font = font(points);
+    return text !== "" && g.measureText(text).width <= size - 2;
+  });
+  if (!written) return;
+  const small = Math.max(9.5, 0.8 * written.points);
+  const middle = y + size / 2 - (two ? 0.55 * small : 0);
+  if (hatched) {
+    // Nothing but its own colour behind a number.
+    const wide = g.measureText(written.text).width + 4;
+    g.fillStyle = cssOf(color);
+    g.fillRect(x + (size - wide) / 2, middle - 0.6 * written.points, wide, 1.2 * written.points + (two ? 1.2 * small : 0));
   }
-  g.globalAlpha = 1;
+  g.fillStyle = on;
+  g.fillText(written.text, x + size / 2, middle);
+  if (!two) return;
+  g.font = `400 ${small}px ${FONT}`;
+  g.fillText(brief(pane.counts[at]), x + size / 2, middle + 0.55 * (written.points + small) + 1);
 }
 
 /**
- * @param {CanvasRenderingContext2D} g @param {number} x @param {number} y @param {number} size
- * @param {string} color @param {1|-1} slope
+ * Few samples: slanted lines.
+ * @param {CanvasRenderingContext2D} g @param {number} x @param {number} y @param {number} size @param {string} color
  */
-function hatch(g, x, y, size, color, slope) {
+function hatch(g, x, y, size, color) {
   g.save();
   g.beginPath();
   g.rect(x + 0.5, y + 0.5, size - 1, size - 1);
@@ -175,67 +185,100 @@ function hatch(g, x, y, size, color, slope) {
   g.globalAlpha = 0.34;
   g.lineWidth = 1;
   g.beginPath();
-  const gap = Math.max(4, Math.min(7, size / 5));
+  const gap = Math.max(4, Math.min(9, size / 5));
   for (let d = -size; d < size; d += gap) {
-    if (slope > 0) {
-      g.moveTo(x + d, y + size);
-      g.lineTo(x + d + size, y);
-    } else {
-      g.moveTo(x + d, y);
-      g.lineTo(x + d + size, y + size);
-    }
+    g.moveTo(x + d, y + size);
+    g.lineTo(x + d + size, y);
   }
   g.stroke();
   g.restore();
+}
+
+/**
+ * Never seen: a cross from corner to corner.
+ * @param {CanvasRenderingContext2D} g @param {number} x @param {number} y @param {number} size @param {string} color
+ */
+function crossOut(g, x, y, size, color) {
+  const inset = Math.min(6, size / 5);
+  g.strokeStyle = color;
+  g.lineWidth = 1;
+  g.beginPath();
+  g.moveTo(x + inset, y + inset);
+  g.lineTo(x + size - inset, y + size - inset);
+  g.moveTo(x + size - inset, y + inset);
+  g.lineTo(x + inset, y + size - inset);
+  g.stroke();
+}
+
+/** Names already fitted, by how much room they had. @type {WeakMap<import("./panes.js").Frame, Map<string, string[]>>} */
+const FITTED = new WeakMap();
+
+/**
+ * The names of some units as they are drawn, each different.
+ * @param {CanvasRenderingContext2D} g with its font set @param {Scene} scene @param {number[]} units @param {number} width
+ * @returns {string[]}
+ */
+export function drawnNames(g, scene, units, width) {
+  const { frame } = scene;
+  const known = FITTED.get(frame) ?? new Map();
+  FITTED.set(frame, known);
+  const key = `${g.font} ${Math.round(width)} ${units.join()}`;
+  const names = known.get(key) ?? tellApart(units.map((unit) => frame.units[unit].label), (text) =>
+    g.measureText(text).width <= width);
+  if (known.size > 40) known.clear();
+  known.set(key, names);
+  return names;
 }
 
 /** Class names along both axes, as many as fit, and the names of the axes. @param {CanvasRenderingContext2D} g @param {Scene} scene */
 export function paintLabels(g, scene) {
   const { layout, view, frame, ink, places, selection, hover } = scene;
   const size = cellSize(scene);
-  const step = labelStep(size, 12);
+  const { font } = layout;
+  const step = labelStep(size, Math.max(12, font));
   const marked = new Set();
   if (selection) marked.add(`r${selection.kind === "col" ? -1 : selection.i}`).add(
     `c${selection.kind === "row" ? -1 : selection.j}`);
   if (hover) marked.add(`r${hover.i}`).add(`c${hover.j}`);
-  const fontSize = Math.min(12.5, Math.max(9.5, size * 0.8));
   g.textBaseline = "middle";
-  for (let unit = 0; unit < frame.n; unit++) {
-    const place = places[unit];
-    const name = frame.units[unit].label;
-    const y = top(scene, place + 0.5);
-    const x = left(scene, place + 0.5);
-    const onRow = marked.has(`r${unit}`);
-    const onCol = marked.has(`c${unit}`);
-    const turn = Math.round(place) % step === 0;
-    if ((turn || onRow) && y > layout.y && y < layout.y + layout.side) {
-      g.font = `${onRow ? 600 : 400} ${fontSize}px ${FONT}`;
-      g.textAlign = "right";
-      // A marked name that has no slot of its own covers its neighbours.
-      if (!turn) erase(g, ink.paper, layout.x - layout.bar - 6 - layout.labelWidth, y - 7, layout.labelWidth + 2, 14);
-      else if (!onRow && crowded(marked, "r", frame, place, step)) continue;
-      g.fillStyle = onRow ? ink.text : ink.soft;
-      g.fillText(fit(g, name, layout.labelWidth), layout.x - layout.bar - 7, y);
-    }
-    if ((turn || onCol) && x > layout.x && x < layout.x + layout.side) {
-      g.font = `${onCol ? 600 : 400} ${fontSize}px ${FONT}`;
-      const base = layout.y - layout.bar - 7;
-      if (!turn) erase(g, ink.paper, x - 7, base - layout.labelHeight, 14, layout.labelHeight + 2);
-      else if (!onCol && crowded(marked, "c", frame, place, step)) continue;
-      g.fillStyle = onCol ? ink.text : ink.soft;
-      if (layout.upright) {
-        g.save();
-        g.translate(x, base);
-        g.rotate(-Math.PI / 2);
-        g.textAlign = "left";
-        g.fillText(fit(g, name, layout.labelHeight), 0, 0);
-        g.restore();
-      } else {
-        g.textAlign = "center";
-        g.fillText(fit(g, name, size - 4), x, base - 5);
-      }
-    }
-  }
+  const along = (/** @type {"r"|"c"} */ side, /** @type {number} */ start, /** @type {number} */ width,
+    /** @type {(name: string, place: number, bold: boolean, turn: boolean) => void} */ write) => {
+    const shown = seen(start, view.span, frame.n).map((at) => frame.order[at]).filter((unit) => {
+      const bold = marked.has(`${side}${unit}`);
+      const turn = frame.place[unit] % step === 0;
+      const middle = places[unit] + 0.5;
+      return (bold || (turn && !crowded(marked, side, frame, places[unit], step))) && middle > start
+        && middle < start + view.span;
+    });
+    // Fitted as if all were bold, so that marking one changes no other.
+    g.font = `600 ${font}px ${FONT}`;
+    const names = drawnNames(g, scene, shown, width);
+    shown.forEach((unit, k) => {
+      const bold = marked.has(`${side}${unit}`);
+      g.font = `${bold ? 600 : 400} ${font}px ${FONT}`;
+      write(names[k], places[unit] + 0.5, bold, frame.place[unit] % step === 0);
+    });
+  };
+  along("r", view.y, layout.labelWidth, (name, place, bold, turn) => {
+    const y = top(scene, place);
+    // A marked name that has no slot of its own covers its neighbours.
+    if (!turn) erase(g, ink.paper, layout.x - layout.bar - 6 - layout.labelWidth, y - 7, layout.labelWidth + 2, 14);
+    g.textAlign = "right";
+    g.fillStyle = bold ? ink.text : ink.soft;
+    g.fillText(name, layout.x - layout.bar - 7, y);
+  });
+  along("c", view.x, layout.upright ? layout.labelHeight - 4 : size - 4, (name, place, bold, turn) => {
+    const x = left(scene, place);
+    const base = layout.y - layout.bar - 7;
+    if (!turn) erase(g, ink.paper, x - 7, base - layout.labelHeight, 14, layout.labelHeight + 2);
+    g.fillStyle = bold ? ink.text : ink.soft;
+    g.textAlign = layout.upright ? "left" : "center";
+    g.save();
+    g.translate(x, layout.upright ? base : base - 0.35 * font);
+    if (layout.upright) g.rotate(-Math.PI / 2);
+    g.fillText(name, 0, 0);
+    g.restore();
+  });
   paintAxisNames(g, scene);
 }
 
@@ -260,31 +303,18 @@ function erase(g, color, x, y, w, h) {
   g.fillRect(x, y, w, h);
 }
 
-/** Cut a name to a width. @param {CanvasRenderingContext2D} g @param {string} name @param {number} width */
-export function fit(g, name, width) {
-  const plain = shownName(name).replace(/\s+/g, " ");
-  if (plain.length < 400 && g.measureText(plain).width <= width) return plain;
-  let low = 1;
-  let high = Math.min(200, [...plain].length);
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (g.measureText(cut(plain, middle)).width <= width) low = middle;
-    else high = middle - 1;
-  }
-  return cut(plain, low);
-}
-
-/** @param {CanvasRenderingContext2D} g @param {Scene} scene */
+/** Names of the axes: in the corner, above the names of the bars, and beside the rows. @param {CanvasRenderingContext2D} g @param {Scene} scene */
 function paintAxisNames(g, scene) {
   const { layout, ink } = scene;
+  const points = cornerFont(layout.font);
   g.fillStyle = ink.soft;
-  g.font = `600 11.5px ${FONT}`;
-  g.textAlign = "left";
-  g.fillText("predicted class →", layout.x, 8);
-  g.save();
-  g.translate(8, layout.y);
-  g.rotate(-Math.PI / 2);
+  g.font = `600 ${points}px ${FONT}`;
   g.textAlign = "right";
+  const roomy = g.measureText("predicted class →").width <= layout.x - 12;
+  g.fillText(roomy ? "predicted class →" : "predicted →", layout.x - 10, layout.y - layout.bar - 6 - 0.5 * points);
+  g.save();
+  g.translate(9, layout.y);
+  g.rotate(-Math.PI / 2);
   g.fillText("← true class", 0, 0);
   g.restore();
 }

@@ -3,6 +3,7 @@
 import { indexOfSorted, marginsOf } from "./arrays.js";
 import { reaching, scaleOf } from "./color.js";
 import { normalizeUnits, sumUnits, unitsOf } from "./groups.js";
+import { classMetrics } from "./metrics.js";
 import { SUMS, isGeometric } from "./model.js";
 import { orderOf } from "./order.js";
 
@@ -22,21 +23,23 @@ import { orderOf } from "./order.js";
  * @returns {Frame}
  */
 export function frameOf(study, branches, state, before) {
+  const model = study.models[modelOf(state.method, state.model)];
   const sizes = study.models[0].labelCounts;
   const units = before?.units ?? unitsOf(study.labels, branches, state.collapsed, sizes);
   const unitOf = new Int32Array(study.n);
   units.forEach((unit, u) => unit.members.forEach((k) => (unitOf[k] = u)));
   const sum = (/** @type {number[]} */ members) => members.reduce((total, k) => total + sizes[k], 0);
   const similarity = study.similarityOrder && [...new Set(Array.from(study.similarityOrder, (k) => unitOf[k]))];
+  const bucket = study.bucketIndex < 0 ? -1 : unitOf[study.bucketIndex];
   const order = orderOf(state.order, {
     labels: units.map((unit) => unit.label),
     sizes: units.map((unit) => sum(unit.members)),
     similarity,
-    last: study.bucketIndex < 0 ? -1 : unitOf[study.bucketIndex],
+    last: bucket,
+    metrics: () => classMetrics(valuesOf(model, "counts", { units, n: units.length }), units.length),
   });
   const place = new Int32Array(units.length);
   order.forEach((u, at) => (place[u] = at));
-  const bucket = study.bucketIndex < 0 ? -1 : unitOf[study.bucketIndex];
   return { units, n: units.length, order, place, unitOf, bucket };
 }
 
@@ -62,16 +65,19 @@ export function frameOf(study, branches, state, before) {
  * @property {number} epsilon of a single class cell
  * @property {Uint8Array} unseen 1 for true classes without a sample, of either model in a difference
  * @property {Uint8Array} poor 1 for units that cannot be trusted
+ * @property {Uint8Array|null} hidden 1 for cells that the reader has filtered out
+ * @property {{rows: number, cols: number}} even share of each row and column, were all the same
+ * @property {() => ReturnType<typeof classMetrics>} metrics of the units
  */
 
 /**
- * The model that a pane shows; of a difference the one that is compared. Embeddings, and so the
- * geometric matrices, are those of the first.
+ * The model that a pane shows; of a difference the one that is compared with the first. Embeddings,
+ * and so the geometric matrices, are those of the first.
  * @param {string} method @param {string} model
  */
 export function modelOf(method, model) {
   if (isGeometric(method)) return 0;
-  return model === "difference" ? 1 : Number(model) || 0;
+  return Number(model.replace(/^difference-?/, "") || (model === "difference" ? 1 : 0));
 }
 
 /** @param {any} study @param {string} method */
@@ -87,7 +93,7 @@ export function sumsOf(method, n) {
   return `how much space of the embeddings a true class shares with a predicted class; all cells together sum to ${total}`;
 }
 
-/** @param {any} model @param {string} method @param {Frame} frame */
+/** @param {any} model @param {string} method @param {{n: number, units: import("./groups.js").Unit[]}} frame */
 function valuesOf(model, method, frame) {
   if (frame.n === model.n) return model.dense(method);
   if (isGeometric(method)) return sumUnits(model.dense(method), model.n, frame.units);
@@ -106,8 +112,9 @@ function shares(sums) {
  * What scales and bars need, in one pass: the diagonal, the cells off it where something was
  * counted, their largest, and the margins.
  * @param {ArrayLike<number>} values @param {ArrayLike<number>|null} counts null: take all @param {number} n
+ * @param {number} least samples of a cell off the diagonal that is looked at
  */
-function survey(values, counts, n) {
+function survey(values, counts, n, least = 0) {
   const diagonal = new Float64Array(n);
   const off = [];
   const rows = new Float64Array(n);
@@ -122,6 +129,7 @@ function survey(values, counts, n) {
       cols[j] += value;
       if (i === j) diagonal[i] = value;
       else {
+        if (counts && counts[k] < least) continue;
         if (value > largest) largest = value;
         if (value > 0 && (!counts || counts[k] > 0)) off.push(value);
       }
@@ -154,23 +162,29 @@ function countMargins(frame, model, counts) {
 
 /**
  * @param {any} study @param {Frame} frame
- * @param {{method: string, model: string, log: boolean}} spec
+ * @param {{method: string, model: string, log: boolean, least?: number, diagonal?: string}} spec
+ *   cells of fewer than `least` samples are not drawn, nor is a "hidden" diagonal
  * @returns {Pane}
  */
 export function paneOf(study, frame, spec) {
   const { method, log } = spec;
-  const difference = spec.model === "difference" && !isGeometric(method);
+  const difference = spec.model.startsWith("difference") && !isGeometric(method);
   const at = modelOf(method, spec.model);
   const model = study.models[at];
   const { n } = frame;
   const own = valuesOf(model, method, frame);
   const counts = method === "counts" ? own : valuesOf(model, "counts", frame);
   const raw = countMargins(frame, model, counts);
-  const found = survey(own, isGeometric(method) ? null : counts, n);
+  const hidden = hiddenCells(counts, n, spec);
+  const found = survey(own, isGeometric(method) ? null : counts, n, spec.least);
   // The bucket holds most samples of very many classes, and would leave the bars of all others flat.
   const { bucket } = frame;
   const alone = (/** @type {Float64Array} */ sums) => shares(sums).filter((_, unit) => unit !== bucket);
-  const longest = Math.max(...alone(raw.rows), ...alone(raw.cols), bucket < 0 ? 1 / n : 0);
+  const longest = Math.max(...[raw.rows, raw.cols, found.rows, found.cols].map((sums) => alone(sums).reduce((most, share) =>
+    Math.max(most, share), 0)));
+  const seen = raw.rows.reduce((/** @type {number} */ sum, /** @type {number} */ labels) => sum + Number(labels > 0), 0);
+  /** @type {ReturnType<typeof classMetrics>|null} */
+  let metrics = null;
   const two = study.models.length > 1 ? ` · ${model.name}` : "";
   const common = {
     method,
@@ -182,6 +196,9 @@ export function paneOf(study, frame, spec) {
     labelCounts: raw.rows,
     predictionCounts: raw.cols,
     longest,
+    hidden,
+    even: { rows: 1 / n, cols: method === "row" ? 1 / seen : 1 / n },
+    metrics: () => (metrics ??= classMetrics(counts, n, raw)),
     epsilon: model.epsilon(method),
     unseen: Uint8Array.from(raw.rows, (labels) => Number(labels === 0)),
     poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] ===
@@ -215,15 +232,25 @@ export function paneOf(study, frame, spec) {
   return {
     ...common,
     kind: "difference",
-    name: `${methodName(study, method)} · ${study.models[1].name} − ${study.models[0].name}`,
+    name: `${methodName(study, method)} · ${model.name} − ${study.models[0].name}`,
     sums: `difference of two matrices; ${sumsOf(method, study.n)}`,
     values,
     diagonal: scale,
     off: scale,
     unseen: common.unseen.map((mark, u) => mark || Number(otherLabels[u] === 0)),
     reference: { rows: shares(before.rows), cols: shares(before.cols) },
-    faded: fadedCells(study, frame, method, values),
+    hidden: hiddenCells(either, n, spec),
+    faded: at === 1 ? fadedCells(study, frame, method, values) : null,
   };
+}
+
+/**
+ * Cells that are not drawn: of too few samples, and the diagonal where the reader wants none of it.
+ * @param {ArrayLike<number>} counts @param {number} n @param {{least?: number, diagonal?: string}} spec
+ */
+function hiddenCells(counts, n, { least = 0, diagonal = "shown" }) {
+  if (least === 0 && diagonal === "shown") return null;
+  return Uint8Array.from(counts, (value, k) => Number(k % (n + 1) === 0 ? diagonal === "hidden" : value < least));
 }
 
 // Tests exist for the bi-normalized cells of single classes; elsewhere nothing is faded.

@@ -1,11 +1,11 @@
 // A pane -> pixels: one small integer a cell, then colours for the cells in view.
 
-import { STEPS, place, ramp } from "./color.js";
+import { STEPS, entryAt, fadedColor, place, ramp } from "./color.js";
 import { shadeOf } from "./svg.js";
 import { visible } from "./viewport.js";
 
 // Numbers of the colour tables laid end to end; a shade is STEPS * table + step.
-const TABLES = /** @type {const} */ (["off", "diagonal", "less", "more"]);
+const TABLES = /** @type {const} */ (["off", "diagonal", "worse", "better"]);
 const UNSEEN = TABLES.length * STEPS;
 const FADED = UNSEEN + 1;
 
@@ -21,6 +21,16 @@ function pixelOf(offset, scale, device) {
 /** Whether a shade is that of a cell nobody ever saw. @param {number} shade */
 export function isUnseen(shade) {
   return shade === UNSEEN;
+}
+
+/** The step of a shade on its ramp, 0 to 255. @param {number} shade */
+export function strengthOf(shade) {
+  return (shade % FADED) % STEPS;
+}
+
+/** A pixel as a colour. @param {number} pixel @returns {import("./color.js").Color} */
+export function colorOf(pixel) {
+  return [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
 }
 
 /** Shades of panes already shaded. @type {WeakMap<import("./panes.js").Pane, Uint16Array>} */
@@ -50,7 +60,8 @@ function shadeValues(pane, n, shades) {
     const empty = pane.unseen[i] === 1;
     for (let j = 0; j < n; j++, k++) {
       const value = values[k];
-      if (empty || value !== value) shades[k] = UNSEEN;
+      if (pane.hidden?.[k]) shades[k] = 0;
+      else if (empty || value !== value) shades[k] = UNSEEN;
       // On a log scale what epsilon invents would outshine what was counted.
       else if (off.log && pane.epsilon > 0 && pane.counts[k] === 0) shades[k] = i === j ? STEPS : 0;
       else if (i === j) shades[k] = STEPS + Math.round(place(pane.diagonal, value) * top);
@@ -65,11 +76,12 @@ function shadeValues(pane, n, shades) {
 function shadeDifference(pane, n, shades) {
   for (let k = 0; k < n * n; k++) {
     const value = pane.values[k];
+    if (pane.hidden?.[k]) continue;
     if (value !== value || pane.unseen[Math.floor(k / n)]) {
       shades[k] = UNSEEN;
       continue;
     }
-    const { name, t } = shadeOf(pane, value, false);
+    const { name, t } = shadeOf(pane, value, k % (n + 1) === 0);
     shades[k] = TABLES.indexOf(name) * STEPS + Math.round(t * (STEPS - 1)) + (pane.faded?.[k] ? FADED : 0);
   }
 }
@@ -82,18 +94,17 @@ function shadeDifference(pane, n, shades) {
  */
 export function paletteOf(theme, paper, unseen) {
   const palette = new Uint32Array(2 * FADED);
-  const pixel = (/** @type {number} */ r, /** @type {number} */ g, /** @type {number} */ b) =>
+  const pixel = (/** @type {import("./color.js").Color} */ [r, g, b]) =>
     ((255 << 24) | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
   TABLES.forEach((name, at) => {
     const table = ramp(theme, name);
     for (let k = 0; k < STEPS; k++) {
-      const [r, g, b] = table.subarray(3 * k, 3 * k + 3);
-      palette[at * STEPS + k] = pixel(r, g, b);
-      const fade = (/** @type {number} */ c, /** @type {number} */ p) => 0.22 * c + 0.78 * p;
-      palette[FADED + at * STEPS + k] = pixel(fade(r, paper[0]), fade(g, paper[1]), fade(b, paper[2]));
+      const color = entryAt(table, k / (STEPS - 1));
+      palette[at * STEPS + k] = pixel(color);
+      palette[FADED + at * STEPS + k] = pixel(fadedColor(color, paper));
     }
   });
-  palette[UNSEEN] = pixel(...unseen);
+  palette[UNSEEN] = pixel(unseen);
   palette[FADED + UNSEEN] = palette[UNSEEN];
   return palette;
 }

@@ -1,80 +1,95 @@
-// The samples behind a cell: row numbers or ids, and thumbnails where the page carries them.
+// The samples behind a cell: row numbers or ids, with the texts and thumbnails that the page carries.
 
 import { decodeArray, indexOfSorted } from "./arrays.js";
-import { h } from "./dom.js";
-import { count } from "./format.js";
+import { h, nameText } from "./dom.js";
+import { count, percent } from "./format.js";
+
+/** @typedef {{id: string, image: string|null, text: string, score: number}} Sample score: NaN without one */
 
 /**
  * Samples of one class cell, as the payload carries them.
  * @param {any} samples @param {number} cell index
- * @returns {{id: string, image: string|null}[]}
+ * @returns {Sample[]}
  */
 export function samplesOf(samples, cell) {
   samples.at ??= decodeArray(samples.cells);
   samples.starts ??= decodeArray(samples.offsets);
   samples.numbers ??= samples.rows ? decodeArray(samples.rows) : null;
   samples.pictured ??= samples.image_at ? decodeArray(samples.image_at) : null;
+  samples.scored ??= samples.scores ? decodeArray(samples.scores) : null;
   const k = indexOfSorted(samples.at, cell);
   if (k < 0) return [];
   const found = [];
   for (let at = samples.starts[k]; at < samples.starts[k + 1]; at++) {
     const picture = samples.pictured ? samples.pictured[at] : -1;
-    const id = samples.ids ? samples.ids[at] : String(samples.numbers[at]);
-    found.push({ id, image: picture >= 0 ? samples.images[picture] : null });
+    found.push({
+      id: samples.ids ? samples.ids[at] : String(samples.numbers[at]),
+      image: picture >= 0 ? samples.images[picture] : null,
+      text: samples.texts?.[at] ?? "",
+      score: samples.scored ? samples.scored[at] : NaN,
+    });
   }
   return found;
 }
 
-/** @param {{id: string, image: string|null}} sample @param {string} noun */
-function sampleItem(sample, noun) {
-  const title = `${noun} ${sample.id}`;
-  if (!sample.image) return h("li", { class: "sample text" }, h("bdi", { title }, sample.id));
-  return h("li", { class: "sample" }, h("img", { src: sample.image, alt: title, title, loading: "lazy",
+/** @param {Sample} sample @param {string} noun */
+function sampleItem({ id, image, text, score }, noun) {
+  const sure = Number.isNaN(score) ? "" : `, score ${percent(score)}`;
+  const title = `${noun} ${id}${sure}`;
+  if (image) return h("li", { class: "sample" }, h("img", { src: image, alt: title, title, loading: "lazy",
     decoding: "async" }));
+  if (text) return h("li", { class: "sample words" }, h("bdi", {}, text), h("span", { class: "soft" }, ` ${title}`));
+  return h("li", { class: "sample text" }, h("bdi", { title }, id));
 }
 
-/** @param {any} study @param {{id: string, image: string|null}[]} found @param {string} title @param {number} total */
-function sampleList(study, found, title, total) {
+/** @param {Sample[]} found @param {string} noun @param {Node|string} title @param {number} total */
+function sampleList(found, noun, title, total) {
   if (found.length === 0) return [];
-  const noun = study.samples.noun;
   const some = total > found.length ? `${count(found.length)} of ${count(total)}` : count(found.length);
+  const style = found.some((sample) => sample.image) ? " pictures" : found.some((sample) => sample.text) ? " texts" : "";
   return [
     h("h4", {}, title, h("span", { class: "soft" }, ` ${some}`)),
-    h("ul", { class: found.some((sample) => sample.image) ? "samples pictures" : "samples" }, ...found.map((
-      sample) => sampleItem(sample, noun))),
+    h("ul", { class: `samples${style}` }, ...found.map((sample) => sampleItem(sample, noun))),
   ];
 }
 
 /**
- * Samples of a cell, of the reverse cell, and some of each class that were right, to compare.
- * @param {any} study @param {import("./panes.js").Pane} pane the samples are those of the first model
+ * Samples of a cell, of the reverse cell, and some of each class that were right, to compare; of a
+ * difference those of both models.
+ * @param {any} study @param {import("./panes.js").Pane} pane
  * @param {number[]} rows classes @param {number[]} cols
  * @returns {Node[]}
  */
 export function samplesSection(study, pane, rows, cols) {
-  if (!study.samples || (pane.kind === "value" && pane.model > 0)) return [];
-  const [model, other] = study.models;
+  const shown = pane.kind === "difference" ? [0, pane.model] : [pane.model];
+  return shown.flatMap((at) => modelSamples(study, at, rows, cols));
+}
+
+/** @param {any} study @param {number} at model @param {number[]} rows @param {number[]} cols @returns {Node[]} */
+function modelSamples(study, at, rows, cols) {
+  const samples = study.samples[at];
+  if (!samples) return [];
+  const model = study.models[at];
   const { n } = study;
   const gather = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
-    const found = a.flatMap((i) => b.flatMap((j) => samplesOf(study.samples, i * n + j)));
+    const found = a.flatMap((i) => b.flatMap((j) => samplesOf(samples, i * n + j)));
     let total = 0;
     for (const i of a)
       for (const j of b) total += model.count(i, j);
     return { found: found.slice(0, 48), total: model.weighted ? found.length : total };
   };
-  const here = gather(rows, cols);
-  const same = rows.length === cols.length && rows.every((k, at) => k === cols[at]);
-  const lists = sampleList(study, here.found, "here", here.total);
+  const list = (/** @type {number[]} */ a, /** @type {number[]} */ b, /** @type {Node|string} */ title, most = 48) => {
+    const { found, total } = gather(a, b);
+    return sampleList(found.slice(0, most), samples.noun, title, total);
+  };
+  const lists = list(rows, cols, "here");
+  const same = rows.length === cols.length && rows.every((k, place) => k === cols[place]);
   if (!same) {
-    const back = gather(cols, rows);
-    lists.push(...sampleList(study, back.found, "the other way", back.total));
-    const [i, j] = [rows[0], cols[0]];
-    for (const k of [i, j]) {
-      const right = gather([k], [k]);
-      lists.push(...sampleList(study, right.found.slice(0, 6), `right: ${study.labels[k]}`, right.total));
-    }
+    lists.push(...list(cols, rows, "the other way"));
+    for (const k of [rows[0], cols[0]]) lists.push(...list([k], [k], h("span", {}, "right: ", nameText(study.labels[k])), 6));
   }
-  if (lists.length === 0) return [h("h3", {}, "Samples"), h("p", { class: "soft" },
-    "no sample of this cell is in the page")];
-  return [h("h3", {}, "Samples", h("span", { class: "soft" }, ` by ${study.samples.noun}${other ? ` in ${model.name}` : ""}`)), ...lists];
+  const whose = study.models.length > 1 ? ` in ${model.name}` : "";
+  const order = samples.scores ? ", most confident first" : "";
+  return [h("h3", {}, "Samples", h("span", { class: "soft" }, ` by ${samples.noun}${whose}${order}`)),
+    ...(lists.length > 0 ? lists : [h("p", { class: "soft" }, "no sample of this cell is in the page")])];
 }

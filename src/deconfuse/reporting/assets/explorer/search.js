@@ -1,18 +1,19 @@
 // The search field: names of shown classes, and of classes that wait in the "other" bucket.
 
 import { h, nameText } from "./dom.js";
-import { brief, count, plural } from "./format.js";
+import { brief } from "./format.js";
 import { searchLabels } from "./order.js";
 
 /**
  * @param {any} study
- * @param {{shown: (k: number) => void, hidden: (k: number) => void}} go
+ * @param {(k: number) => void} go to a class: those shown first, then those in the bucket
  * @param {string} id unique on the page
  */
 export function searchField(study, go, id) {
   const directory = study.directory;
   // One list, so that a whole name in the bucket comes before parts of names that are shown.
-  const names = directory ? [...study.labels, ...directory.labels] : study.labels;
+  const names = directory ? [...study.labels.slice(0, -1), ...directory.labels] : study.labels;
+  const shown = directory ? study.n - 1 : study.n;
   const list = h("ul", { class: "matches", role: "listbox", id: `${id}-matches`, hidden: true });
   const input = h("input", {
     type: "search",
@@ -60,9 +61,8 @@ export function searchField(study, go, id) {
   input.addEventListener("input", () => {
     matches = searchLabels(names, input.value, 8).map((k) => {
       const label = names[k];
-      if (k < study.n) return { label, size: study.models[0].labelCounts[k], act: () => go.shown(k), note: "" };
-      const at = k - study.n;
-      return { label, size: directory.label_counts[at], act: () => go.hidden(at), note: " · in other" };
+      const size = k < shown ? study.models[0].labelCounts[k] : directory.label_counts[k - shown];
+      return { label, size, act: () => go(k), note: k < shown ? "" : " · in other" };
     });
     active = 0;
     draw();
@@ -82,26 +82,4 @@ export function searchField(study, go, id) {
   });
   input.addEventListener("blur", close);
   return { element: h("div", { class: "search" }, input, list), input };
-}
-
-/** @param {any} directory @param {number} k */
-export function hiddenClassSizes({ label_counts: labels, prediction_counts: predictions, right }, k) {
-  return `${plural(labels[k], "label")}, ${plural(predictions[k], "prediction")}, ${count(right[k])} right`;
-}
-
-/**
- * A class of the bucket: what the page still knows of it.
- * @param {any} directory @param {number} k
- * @returns {Node[]}
- */
-export function hiddenClassContent(directory, k) {
-  const called = directory.called(k).map((/** @type {{name: string, count: number}} */ other) =>
-    h("li", {}, nameText(other.name), h("span", { class: "soft" }, ` ${count(other.count)}`)));
-  return [
-    h("h2", {}, nameText(directory.labels[k])),
-    h("p", {}, "Part of the “other” row and column of this page."),
-    h("p", {}, hiddenClassSizes(directory, k)),
-    h("h3", {}, "Most often called"), called.length > 0 ? h("ul", {}, ...called) : h("p", { class: "soft" },
-      "nothing else"),
-  ];
 }

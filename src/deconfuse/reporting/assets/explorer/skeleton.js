@@ -1,29 +1,35 @@
 // The parts of the page that do not change: who this is about, and the line at the bottom.
 
 import { h, nameText } from "./dom.js";
-import { count, isolate, plural, short } from "./format.js";
+import { count, plural, short } from "./format.js";
+
+/** The numbers every classifier is asked for. @param {{accuracy: number, balanced_accuracy: number, macro_f1: number}} scores */
+function scoresText({ accuracy, balanced_accuracy: balanced, macro_f1: f1 }) {
+  return `accuracy ${short(accuracy)}, balanced ${short(balanced)}, macro F1 ${short(f1)}`;
+}
+
+/** A headline without its first sentence, where that tells the sizes that stand below it. @param {string} headline */
+export function findingsOf(headline) {
+  return headline.replace(/^[\d,]+ class(?:es)?, [^“]*?\d\. (?=\D)/, "");
+}
 
 /** @param {any} study @param {Element} search @param {Element} icons */
 export function headerOf(study, search, icons) {
-  const [first, second] = study.models;
-  const sizes = second ?
-    `${count(first.total)} samples in ${isolate(first.name)}, ${count(second.total)} in ${isolate(second.name)}` :
-    plural(first.total, "sample");
   const classes = study.bucket ?
     `${count(study.n - 1)} of ${count(study.n - 1 + study.bucket.n_classes)} classes` :
     plural(study.n, "class");
-  const identity = h(
-    "div", { class: "identity" },
-    h("h1", {}, nameText(study.title)),
-    h("p", { class: "soft" }, `${classes} · ${sizes}`),
-    h("p", { class: "soft" }, "true on rows, predicted on columns"),
+  const models = study.models.map((/** @type {any} */ model) => h("span", { class: "model" }, study.models.length > 1 && h(
+    "b", {}, nameText(model.name)), h("span", {}, plural(model.total, "sample")), h("span", { class: "metrics" }, scoresText(model.scores))));
+  return h("header", {},
+    h("p", { class: "headline" }, findingsOf(study.headline)),
+    h("div", { class: "corner" }, search, icons),
+    h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, h("span", {},
+      "true on rows, predicted on columns")),
   );
-  const corner = h("div", { class: "corner" }, search, icons);
-  return h("header", {}, identity, h("p", { class: "headline" }, study.headline), corner);
 }
 
-/** @param {any} study @param {Element} exports @param {Element} said */
-export function footerOf(study, exports, said) {
+/** @param {any} study */
+export function footerOf(study) {
   const { bi } = study.models[0].scalings;
   const facts = [
     `epsilon ${short(bi.epsilon)}`,
@@ -31,5 +37,5 @@ export function footerOf(study, exports, said) {
     bi.status !== "converged" && `bi: ${bi.status}`,
     study.generator,
   ];
-  return h("footer", {}, exports, h("span", { class: "soft" }, facts.filter(Boolean).join(" · ")), said);
+  return h("footer", { class: "soft" }, facts.filter(Boolean).join(" · "));
 }

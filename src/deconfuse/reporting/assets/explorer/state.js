@@ -3,17 +3,23 @@
 import { METHODS, isGeometric } from "./model.js";
 import { ORDERS } from "./order.js";
 
+/** Samples that a cell may be asked to have. */
+export const LEAST = ["0", "2", "5", "10", "20", "50", "100"];
+
 /**
  * @typedef {object} State
  * @property {string} method shown matrix
  * @property {string} beside second matrix beside it, or ""
- * @property {string} model "0", "1" or "difference"
+ * @property {string} model number of the model, "difference" of the first two, or "difference-2" and so on
  * @property {string} order
  * @property {string} scale "linear" or "log"
+ * @property {string} diagonal "shown" or "hidden"
+ * @property {string} least samples of a cell that is drawn
  * @property {number[]} collapsed branch ids
  * @property {{kind: "cell"|"row"|"col", i: number, j: number}|null} selection class indices
  * @property {import("./viewport.js").Viewport|null} view null: all classes
  * @property {string} theme "auto", "light" or "dark"
+ * @property {number|null} near class of very many that is shown with its nearest, as the directory counts
  */
 
 /**
@@ -25,13 +31,16 @@ export function defaultState(study) {
   return {
     method: "bi",
     beside: "",
-    model: study.models.length > 1 ? "difference" : "0",
+    model: study.models.length === 2 ? "difference" : "0",
     order: study.n >= 60 && study.similarityOrder ? "similarity" : "given",
     scale: "linear",
+    diagonal: "shown",
+    least: "0",
     collapsed: [],
     selection: null,
     view: null,
     theme: "auto",
+    near: null,
   };
 }
 
@@ -41,7 +50,7 @@ export function defaultState(study) {
  * @param {State} state @param {State} defaults
  */
 function usualView(state, defaults) {
-  const moved = state.selection || state.collapsed.length > 0 || state.order !== defaults.order;
+  const moved = state.near !== null || state.selection || state.collapsed.length > 0 || state.order !== defaults.order;
   return moved ? null : defaults.view;
 }
 
@@ -56,11 +65,12 @@ function viewText(view) {
  */
 export function writeHash(state, defaults) {
   const parts = new URLSearchParams();
-  for (const key of /** @type {const} */ (["method", "beside", "model", "order", "scale", "theme"])) {
+  for (const key of /** @type {const} */ (["method", "beside", "model", "order", "scale", "diagonal", "least", "theme"])) {
     if (state[key] !== defaults[key]) parts.set(key, state[key]);
   }
   if (state.collapsed.length > 0) parts.set("groups", state.collapsed.join("."));
   const { selection, view } = state;
+  if (state.near !== null) parts.set("near", String(state.near));
   if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(
     selection.i));
   const said = viewText(view);
@@ -72,7 +82,8 @@ export function writeHash(state, defaults) {
  * Read a hash; whatever makes no sense for this study is left at its default.
  * @param {string} hash with or without "#"
  * @param {State} defaults
- * @param {{n: number, nBranches: number, methods: string[], models: number}} limits
+ * @param {{n: number, nBranches: number, methods: string[], models: number, nearby?: (k: number) => number}} limits
+ *   `nearby`: how many classes stand beside one of very many, 0 where there is no such class
  * @returns {State}
  */
 export function readHash(hash, defaults, limits) {
@@ -87,9 +98,15 @@ export function readHash(hash, defaults, limits) {
   state.beside = pick("beside", ["", ...methods], defaults.beside);
   state.order = pick("order", ORDERS, defaults.order);
   state.scale = pick("scale", ["linear", "log"], defaults.scale);
+  state.diagonal = pick("diagonal", ["shown", "hidden"], defaults.diagonal);
+  state.least = pick("least", LEAST, defaults.least);
   state.theme = pick("theme", ["auto", "light", "dark"], defaults.theme);
-  state.model = pick("model", limits.models > 1 ? ["0", "1", "difference"] : ["0"], defaults.model);
-  const inside = (/** @type {number} */ k) => Number.isInteger(k) && k >= 0 && k < limits.n;
+  state.model = pick("model", modelChoices(limits.models), defaults.model);
+  const near = Number(parts.get("near") ?? NaN);
+  const beside = Number.isInteger(near) && near >= 0 ? limits.nearby?.(near) ?? 0 : 0;
+  if (beside > 0) state.near = near;
+  const n = beside || limits.n;
+  const inside = (/** @type {number} */ k) => Number.isInteger(k) && k >= 0 && k < n;
   for (const kind of /** @type {const} */ (["cell", "row", "col"])) {
     const [i, j] = (parts.get(kind) ?? "").split(".").map((text) => (text === "" ? NaN : Number(text)));
     if (kind === "cell" ? inside(i) && inside(j) : inside(i)) state.selection = { kind, i, j: kind === "cell" ? j :
@@ -106,6 +123,12 @@ export function readHash(hash, defaults, limits) {
     state.view = { x: view[0], y: view[1], span: view[2] };
   }
   return state;
+}
+
+/** What a reader can choose among so many models: each, and the difference of each to the first. @param {number} count */
+export function modelChoices(count) {
+  const each = Array.from({ length: count }, (_, k) => String(k));
+  return [...each, ...each.slice(1).map((k) => (k === "1" ? "difference" : `difference-${k}`))];
 }
 
 /** The methods a study can show. @param {{geometry: {matrices: object}|null}} study */

@@ -1,9 +1,10 @@
 // A pane -> an SVG drawing with labels, margins and legends; also the shape of the picture for PNG.
 
-import { colorAt, luminanceAt, place, ramp, ticksInside } from "./color.js";
+import { colorAt, cssOf, entryAt, fadedColor, inkOn, place, ramp, ticksInside } from "./color.js";
 import { TRUST, neverSeen, trustOf } from "./explain.js";
 import { hasCounts } from "./exports.js";
 import { brief, count, cut, short, signed } from "./format.js";
+import { tellApart } from "./names.js";
 
 // Paler cells are too pale to be read as a value.
 const PALE = 0.1;
@@ -28,28 +29,30 @@ export function escapeXml(text) {
 export function cellText(pane, value) {
   if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(
     value, Math.abs(value) < 0.01 ? 1 : 2);
-  return pane.method === "counts" ? count(value) : short(value, Math.abs(value) < 0.0095 ? 1 : 2);
+  if (pane.method === "counts") return count(value);
+  return value > 0 && value < 0.00095 ? "<0.001" : short(value, value < 0.0095 ? 1 : 2);
 }
 
 /**
- * The same where there is little room: two decimals and no leading zero.
+ * The same where there is little room: a brief count, or two decimals.
  * @param {import("./panes.js").Pane} pane @param {number} value
  */
 export function narrowText(pane, value) {
   if (pane.method === "counts") return brief(value);
-  const size = Math.abs(value).toFixed(2).replace(/^0/, "");
-  if (size === ".00") return "";
+  const size = Math.abs(value).toFixed(2);
+  if (size === "0.00") return "";
   return (value < 0 ? "−" : pane.kind === "difference" ? "+" : "") + size;
 }
 
 /**
  * The ramp and the place on it of one cell.
  * @param {import("./panes.js").Pane} pane @param {number} value @param {boolean} onDiagonal
- * @returns {{name: "diagonal"|"off"|"less"|"more", t: number}}
+ * @returns {{name: "diagonal"|"off"|"worse"|"better", t: number}}
  */
 export function shadeOf(pane, value, onDiagonal) {
   const scale = onDiagonal ? pane.diagonal : pane.off;
-  if (pane.kind === "difference") return { name: value < 0 ? "less" : "more", t: place(scale, Math.abs(value)) };
+  // Fewer hits are worse, and so are more errors.
+  if (pane.kind === "difference") return { name: value < 0 === onDiagonal ? "worse" : "better", t: place(scale, Math.abs(value)) };
   return { name: onDiagonal ? "diagonal" : "off", t: place(scale, value) };
 }
 
@@ -89,6 +92,10 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   // Names stand upright only where they do not fit side by side.
   const widest = 6.4 * Math.max(...cols.map((u) => Math.min(26, frame.units[u].label.length)));
   const flat = widest <= cell * step - 4;
+  // Upright or beside a row a name has the same room; flat ones have that of their column.
+  const named = (/** @type {number[]} */ units) => tellApart(units.map((u) => frame.units[u].label), (text) =>
+    [...text].length <= 26);
+  const [rowNames, colNames] = [named(rows), named(cols)];
   const bar = 34;
   const left = 26 + label + bar;
   const keys = legendsOf(pane);
@@ -108,12 +115,12 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     absent && `${cell >= 9 && !image ? "crossed out" : "grey"}: never seen`,
   ].filter(Boolean).join(" · "), letters(width - left - 20, 10 * LETTER), " · ");
   const height = top + rows.length * cell + 92 + 14 * marks.length;
-  const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), less: ramp("light", "less"),
-    more: ramp("light", "more") };
+  const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), worse: ramp("light", "worse"),
+    better: ramp("light", "better") };
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11">`,
     `<title>${escapeXml(title)}: ${escapeXml(pane.name)}</title>`,
-    '<defs><pattern id="weak" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="#14161a" stroke-opacity="0.4"/></pattern><pattern id="unseen" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path d="M0 0V5" stroke="#b4b9c2"/></pattern></defs>',
+    '<defs><pattern id="weak" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="#14161a" stroke-opacity="0.4"/></pattern><pattern id="unseen" viewBox="0 0 10 10" width="1" height="1"><path d="M1 1L9 9M9 1L1 9" stroke="#b4b9c2" stroke-width="0.4"/></pattern></defs>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...heading.map((line, k) =>
       `<text x="20" y="${28 + 20 * k}" font-size="16" font-weight="600">${escapeXml(line)}</text>`),
@@ -130,7 +137,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
       `<rect x="${(left - 3 - length).toFixed(1)}" y="${y + 1}" width="${length.toFixed(1)}" height="${thick}" fill="#b8bcc4"/>`
       );
     if (r % step === 0) out.push(
-      `<text x="${left - bar - 4}" y="${y + cell / 2}" font-size="${size}" text-anchor="end" dominant-baseline="central">${escapeXml(cut(frame.units[u].label, 26))}</text>`
+      `<text x="${left - bar - 4}" y="${y + cell / 2}" font-size="${size}" text-anchor="end" dominant-baseline="central">${escapeXml(rowNames[r])}</text>`
       );
   });
   cols.forEach((v, c) => {
@@ -141,10 +148,10 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
       );
     if (c % step !== 0) return;
     if (flat) out.push(
-      `<text x="${x + cell / 2}" y="${top - bar - 6}" font-size="${size}" text-anchor="middle">${escapeXml(frame.units[v].label)}</text>`
+      `<text x="${x + cell / 2}" y="${top - bar - 6}" font-size="${size}" text-anchor="middle">${escapeXml(colNames[c])}</text>`
       );
     else out.push(
-      `<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(cut(frame.units[v].label, 26))}</text>`
+      `<text x="${x + cell / 2}" y="${top - bar - 4}" font-size="${size}" dominant-baseline="central" transform="rotate(-90 ${x + cell / 2} ${top - bar - 4})">${escapeXml(colNames[c])}</text>`
       );
   });
   if (image) out.push(
@@ -154,6 +161,10 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     const value = pane.values[u * frame.n + v];
     const x = left + c * cell;
     const y = top + r * cell;
+    if (pane.hidden?.[u * frame.n + v]) {
+      out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables.off, 0)}"/>`);
+      return;
+    }
     if (neverSeen(pane, frame.n, u, v)) {
       for (const fill of cell >= 9 ? ["#eceef1", "url(#unseen)"] : ["#e2e3e7"]) out.push(
         `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${fill}"/>`);
@@ -161,25 +172,27 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     }
     const invented = pane.off.log && pane.epsilon > 0 && pane.counts[u * frame.n + v] === 0;
     const { name, t } = shadeOf(pane, invented ? 0 : value, u === v);
-    const opacity = pane.faded?.[u * frame.n + v] ? ' fill-opacity="0.3"' : "";
-    out.push(
-      `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${colorAt(tables[name], t)}"${opacity}/>`
-      );
+    const own = entryAt(tables[name], t);
+    const color = pane.faded?.[u * frame.n + v] ? fadedColor(own, [255, 255, 255]) : own;
+    out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${cssOf(color)}"/>`);
     const at = u * frame.n + v;
     const nothing = pane.counts[at] === 0 && (t < PALE || invented);
-    if (limits && !nothing && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE) out.push(
-      `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="url(#weak)"/>`);
+    const weak = limits && !nothing && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE;
+    if (weak) out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="url(#weak)"/>`);
     if (nothing && cell >= 15) out.push(`<circle cx="${x + cell / 2}" cy="${y + cell / 2}" r="1.4" fill="#b4b9c2"/>`);
     if (cell < 30 || nothing) return;
-    const ink = luminanceAt(tables[name], opacity ? 0 : t) > 0.35 ? "#1a1a1a" : "#fff";
+    const ink = inkOn(color);
     const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) :
       pane.kind === "difference" ? narrowText(pane, value) : cellText(pane, value);
     const two = hasCounts(pane) && cell >= 36;
+    // Nothing but its own colour behind a number.
+    if (weak) out.push(
+      `<rect x="${x + 5}" y="${y + cell / 2 - (two ? 13 : 7)}" width="${cell - 10}" height="${two ? 27 : 14}" fill="${cssOf(color)}"/>`);
     const line = (/** @type {string} */ said, /** @type {number} */ down, /** @type {string} */ look) => out.push(
       `<text x="${x + cell / 2}" y="${y + cell / 2 + down}" fill="${ink}" ${look} text-anchor="middle" dominant-baseline="central">${escapeXml(said)}</text>`
       );
     line(text, two ? -6 : 0, `font-size="10.5"${u === v ? ' font-weight="600"' : ""}`);
-    if (two) line(brief(pane.counts[at]), 8, 'font-size="9" fill-opacity="0.75"');
+    if (two) line(brief(pane.counts[at]), 8, 'font-size="9"');
   }));
   const below = top + rows.length * cell + 26;
   out.push(...drawnLegend(keys[0], tables, left, below), ...drawnLegend(keys[1], tables, left + keys[0].width + APART,
@@ -190,7 +203,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
 
 /**
  * @typedef {object} Legend
- * @property {"diagonal"|"off"|"less"|"more"} name
+ * @property {"diagonal"|"off"|"worse"|"better"} name
  * @property {import("./color.js").Scale} scale
  * @property {string} title @property {string} over what the strongest colour stands for, where it is cut
  * @property {number} width
@@ -198,9 +211,9 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
 
 /** The two legends of a pane, and how wide they are. @param {import("./panes.js").Pane} pane @returns {Legend[]} */
 function legendsOf(pane) {
-  const other = cut(pane.names[1] ?? "", 20);
-  const said = { diagonal: "diagonal", off: "off the diagonal", less: `less in ${other}`, more: `more in ${other}` };
-  const kinds = /** @type {(keyof typeof said)[]} */ (pane.kind === "difference" ? ["less", "more"] : ["diagonal", "off"]);
+  const other = cut(pane.names[pane.model], 20);
+  const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
+  const kinds = /** @type {(keyof typeof said)[]} */ (pane.kind === "difference" ? ["worse", "better"] : ["diagonal", "off"]);
   return kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const title = said[name] + (scale.log ? ", log" : "");

@@ -4,11 +4,11 @@ import { h } from "./dom.js";
 import { METHODS, SUMS, isGeometric } from "./model.js";
 import { ORDERS } from "./order.js";
 import { modelOf } from "./panes.js";
-import { geometryOf, methodsOf } from "./state.js";
+import { LEAST, geometryOf, methodsOf, modelChoices } from "./state.js";
 
 /**
  * @param {any} study @param {import("./state.js").Store} store
- * @param {{groups: (most: number) => void, cut: (most: number) => string, help: () => void, theme: () => void, fit: () => void, model: (model: string) => void}} act
+ * @param {{groups: (choice: string) => void, cut: (choice: string) => string, help: () => void, theme: () => void, fit: () => void, model: (model: string) => void, exports: Element, said: Element}} act
  */
 export function toolbar(study, store, act) {
   const methods = methodsOf(study);
@@ -37,32 +37,40 @@ export function toolbar(study, store, act) {
   const orders = ORDERS.filter((order) => order !== "similarity" || study.similarityOrder);
   const order = select("order", "order", orders.map((o) => option(o, o)), (value) => store.set({ order: value,
     view: null }));
-  const sizes = study.linkage ? [2, 3, 5, 10, 20, 50, 100].filter((most) => most < study.n) : [];
-  const cuts = new Map(sizes.map((most) => [act.cut(most), String(most)]));
-  const groups = study.linkage ? select("groups", "groups", [option("0", "none"), ...sizes.map((most) => option(
-    String(most), `up to ${most}`)), option("-1", "own")], (value) => act.groups(Number(value))) : null;
+  const sizes = study.linkage ? ["2", "3", "5", "10", "20", "50", "100"].filter((most) => Number(most) < study.n) : [];
+  const ways = [...(study.groups.length > 0 ? ["given"] : []), ...sizes];
+  const cuts = new Map(ways.map((way) => [act.cut(way), way]));
+  const groups = ways.length > 0 ? select("groups", "groups", [option("0", "none"), ...ways.map((way) => option(
+    way, way === "given" ? "as given" : `up to ${way}`)), option("own", "own")], act.groups) : null;
   const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(
     4))), (value) => store.set({ method: value })) : null;
   const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false",
     title: "logarithmic colours (key l)", onclick: () => store.set({ scale: store.state.scale === "log" ?
         "linear" : "log" }) }, "log");
+  const diagonal = h("button", { class: "toggle", "data-control": "diagonal", "aria-pressed": "false",
+    title: "hide the diagonal", onclick: () => store.set({ diagonal: store.state.diagonal === "hidden" ? "shown" : "hidden" }) },
+  "errors only");
+  const least = select("at least", "least", LEAST.map((n) => option(n, n === "0" ? "any count" : `${n} samples`)), (value) =>
+    store.set({ least: value }));
   const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)",
     onclick: act.fit }, "show all");
   const theme = h("button", { class: "toggle icon", "data-control": "theme",
   title: "light or dark", "aria-label": "light or dark", onclick: act.theme }, "◐");
   const help = h("button", { class: "toggle icon", "data-control": "help",
   title: "keys and reading (key ?)", "aria-label": "help", onclick: act.help }, "?");
-  const models = study.models.length > 1 ? h("div", { class: "choices models", role: "group", "aria-label": "model" },
-    ...[
-      ["0", study.models[0].name],
-      ["1", study.models[1].name],
-      ["difference", "difference"]
-    ].map(([value, text]) =>
-      h("button", { class: "choice", "data-model": value, onclick: () => act.model(value) }, h("bdi", {},
-        text)))) : null;
-  const element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "view" },
+  const called = (/** @type {string} */ choice) => choice.startsWith("difference") ?
+    (study.models.length === 2 ? "difference" : `${study.models[modelOf("bi", choice)].name} − ${study.models[0].name}`) :
+    study.models[Number(choice)].name;
+  const choices = study.models.length > 1 ? modelChoices(study.models.length) : [];
+  // Three buttons for two models; more of them are picked from a list.
+  const models = choices.length === 3 ? h("div", { class: "choices models", role: "group", "aria-label": "model" },
+    ...choices.map((value) => h("button", { class: "choice", "data-model": value, onclick: () => act.model(value) }, h("bdi", {},
+      called(value))))) : null;
+  const picker = choices.length > 3 ? select("model", "model", choices.map((value) => option(value, called(value))), act.model) : null;
+  const element = h("div", { class: "toolbar", role: "group", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
-    models, h("div", { class: "fields" }, weighting?.field, beside.field, order.field, groups?.field, log));
+    models, h("div", { class: "fields" }, picker?.field, weighting?.field, order.field, groups?.field, beside.field, least.field,
+      diagonal, log), act.exports, act.said);
   const corner = h("div", { class: "icons" }, theme, help);
   const update = (/** @type {import("./state.js").State} */ state) => {
     for (const button of buttons) {
@@ -72,19 +80,23 @@ export function toolbar(study, store, act) {
     const model = isGeometric(state.method) ? String(modelOf(state.method, state.model)) : state.model;
     models?.querySelectorAll("button").forEach((/** @type {any} */ button) => button.setAttribute("aria-pressed",
       String(button.dataset.model === model)));
+    if (picker) picker.box.value = model;
     beside.box.value = state.beside;
+    least.box.value = state.least;
     order.box.value = state.order;
     if (weighting) {
       weighting.field.hidden = !isGeometric(state.method);
       if (!weighting.field.hidden) weighting.box.value = state.method;
     }
     if (groups) {
-      const known = state.collapsed.length === 0 ? "0" : cuts.get(state.collapsed.join()) ?? "-1";
+      groups.field.hidden = state.near !== null;
+      const known = state.collapsed.length === 0 ? "0" : cuts.get(state.collapsed.join()) ?? "own";
       groups.box.value = known;
-      groups.box.options[groups.box.options.length - 1].hidden = known !== "-1";
+      groups.box.options[groups.box.options.length - 1].hidden = known !== "own";
     }
     log.setAttribute("aria-pressed", String(state.scale === "log"));
-    fit.hidden = state.view === null;
+    diagonal.setAttribute("aria-pressed", String(state.diagonal === "hidden"));
+    fit.hidden = state.view === null && state.near === null;
   };
   return { element, corner, fit, update };
 }
@@ -116,10 +128,10 @@ export function helpDialog(study, close) {
       ),
     h("p", {}, "The diagonal of bi says how well classes are told apart. It is not accuracy."),
     h("p", {},
-      "Hatched cells rest on few samples or on epsilon. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples."
+      "Hatched cells rest on few samples or on epsilon. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples. Beside each row: recall, precision, bias (how many times as often as it should be the class is predicted, were all equally frequent), and n."
       ),
     h("p", { class: "soft" },
-      "Drag to pan, wheel or pinch to zoom (with Ctrl up to 24 classes). Click a knot of the tree to collapse or open a group."
+      "Drag to pan; pinch, or turn the wheel with Ctrl, to zoom. Keys act while the focus is on the matrix or its controls. Click a knot of the tree to collapse or open a group."
       ),
   );
   return dialog;

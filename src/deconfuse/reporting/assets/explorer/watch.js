@@ -12,13 +12,15 @@ const TYPED = "input, select, textarea, summary";
  */
 export function watch(explorer, handleKey) {
   const { options, root, stagePanes } = explorer;
-  let width = 0;
-  const observer = new ResizeObserver(() => {
-    if (stagePanes.clientWidth === width) return;
-    width = stagePanes.clientWidth;
+  let size = "";
+  const resized = () => {
+    const now = `${stagePanes.clientWidth} ${options.page ? window.innerHeight : 0}`;
+    if (now === size) return;
+    size = now;
     if (!explorer.themed) explorer.applyTheme();
     explorer.render(false);
-  });
+  };
+  const observer = new ResizeObserver(resized);
   observer.observe(stagePanes);
 
   /** @type {[EventTarget, string, (event: any) => void][]} */
@@ -29,10 +31,14 @@ export function watch(explorer, handleKey) {
     listeners.push([target, name, act]);
   };
 
-  listen(options.page ? document : root, "keydown", (/** @type {KeyboardEvent} */ event) => {
+  if (options.page) listen(window, "resize", resized);
+
+  // Only with the focus inside: a page around this one keeps its own keys.
+  listen(root, "keydown", (/** @type {KeyboardEvent} */ event) => {
     const inside = /** @type {Element} */ (event.composedPath()[0]);
     const pressing = inside?.matches?.("button") && ["Enter", " "].includes(event.key);
     if (pressing || inside?.matches?.(TYPED) || inside?.closest?.("dialog[open]")) return;
+    if (event.key.startsWith("Arrow") && !inside?.matches?.("canvas")) return;
     if (handleKey(event, explorer)) event.preventDefault();
   });
 
@@ -50,10 +56,14 @@ export function watch(explorer, handleKey) {
   listen(window, "beforeprint", printing(true));
   listen(window, "afterprint", printing(false));
   if (options.page) {
-    listen(window, "hashchange", () => {
+    const sent = () => {
       if (location.hash.slice(1) === explorer.hash) return;
+      explorer.travelling = true;
       explorer.store.set(readHash(location.hash, explorer.defaults, explorer.limits()));
-    });
+      explorer.travelling = false;
+    };
+    listen(window, "hashchange", sent);
+    listen(window, "popstate", sent);
   }
   return () => {
     observer.disconnect();
