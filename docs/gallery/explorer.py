@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from comparing import predictions
 from PIL import Image
 from shared import run
 
 import deconfuse as dc
+from comparing import predictions
 from deconfuse._files import write_bytes
 from deconfuse.demo import make_demo
 
@@ -29,7 +29,7 @@ ARGUMENTS = [
     "--no-first-run",
     "--disable-quic",
 ]
-DESK, PHONE = (1360, 850), (390, 780)
+DESK, FIRST, PHONE = (1440, 860), (1180, 660), (390, 780)
 
 
 def pages(folder: Path) -> dict[str, Path]:
@@ -81,10 +81,10 @@ def main(folder: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     shots = {
-        "explorer-counts.png": ("digits", "#method=counts", DESK, False),
+        "explorer-first.png": ("digits", "", FIRST, False),
         "explorer-bi.png": ("digits", "#cell=9.3", DESK, False),
         "explorer-dark.png": ("digits", "#cell=9.3&order=similarity", DESK, True),
-        "explorer-beside.png": ("digits", "#method=counts&beside=bi&col=2", DESK, False),
+        "explorer-beside.png": ("digits", "#beside=counts&cell=3.9", DESK, False),
         "explorer-many.png": ("numbers", "", DESK, False),
         "explorer-many-dark.png": ("numbers", "#view=0_0_100&scale=log", DESK, True),
         "explorer-two.png": ("two", "#cell=7.3", DESK, False),
