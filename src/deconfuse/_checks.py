@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
@@ -24,7 +25,9 @@ __all__ = [
     "as_label",
     "as_numbers",
     "class_names",
+    "from_torch",
     "is_finite_number",
+    "is_from",
     "is_missing",
     "is_whole_number",
     "kind_of",
@@ -318,3 +321,22 @@ def _check_total(values: npt.NDArray[Any], *, name: str) -> None:
 
 def _too_large(name: str) -> str:
     return f"`{name}` must add up to at most 2**63 - 1, got more (integer overflow)."
+
+
+def is_from(values: object, module: str, name: str) -> bool:
+    """Return whether values are of a type of another library, without importing it."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(values, getattr(loaded, name))
+
+
+def from_torch(values: Any) -> Any:
+    """Return a torch tensor as an array, from any device; anything else unchanged."""
+    if not is_from(values, "torch", "Tensor"):
+        return values
+    tensor = values.detach()
+    if tensor.layout is not sys.modules["torch"].strided:
+        tensor = tensor.to_dense()
+    if tensor.dtype.is_floating_point:
+        # NumPy does not know all of torch's floats.
+        tensor = tensor.double()
+    return np.asarray(tensor.cpu().numpy())

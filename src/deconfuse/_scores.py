@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from deconfuse._checks import as_label, class_names, show
-from deconfuse._sources import from_torch
+from deconfuse._checks import as_label, class_names, from_torch, show
 from deconfuse.errors import DeconfuseWarning, InputError, warn
 
 __all__ = [

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import as_numbers, show, summed
-from deconfuse._sources import from_torch
+from deconfuse._checks import as_numbers, from_torch, show, summed
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.matrices import is_frame

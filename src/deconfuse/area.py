@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from deconfuse._checks import Label, as_label, show
-from deconfuse._sources import from_torch
+from deconfuse._checks import Label, as_label, from_torch, show
 from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError

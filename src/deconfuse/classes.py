@@ -21,6 +21,7 @@ __all__ = ["Classes", "infer_kind", "parse_label"]
 _INT = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_WORDS_FOR_MISSING = frozenset(["nan", "NaN", "NAN", "<NA>", "NA", "N/A", "null", "NULL", "None"])
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
@@ -219,7 +220,8 @@ def infer_kind(texts: Iterable[str]) -> LabelKind:
     Raises
     ------
     InputError
-        If all are decimal numbers and some have a fraction: these are scores, not classes.
+        If all are decimal numbers and some have a fraction: these are scores, not classes. If all
+        are numbers but some that stand for a missing one, such as "nan".
 
     Examples
     --------
@@ -231,8 +233,16 @@ def infer_kind(texts: Iterable[str]) -> LabelKind:
     for kind in kinds:
         if all(parse_label(text, kind) is not None for text in distinct):
             return kind
-    fractions = [text for text in distinct if _DECIMAL.fullmatch(text)]
-    if fractions and all(_INT.fullmatch(t) or _DECIMAL.fullmatch(t) for t in distinct):
+    missing = [text for text in distinct if text in _WORDS_FOR_MISSING]
+    numbers = [text for text in distinct if _INT.fullmatch(text) or _DECIMAL.fullmatch(text)]
+    if missing and numbers and len(missing) + len(numbers) == len(distinct):
+        raise InputError(
+            f"Classes must have no missing values, got {show(missing)} among numbers.",
+            hint="drop these samples, name it in `outcomes`, or list all classes as strings in"
+            " `labels`.",
+        )
+    fractions = [text for text in numbers if not _INT.fullmatch(text)]
+    if fractions and len(numbers) == len(distinct):
         raise InputError(
             f"Class names must be int, str, bool or date, got decimal numbers such as"
             f" {min(fractions)}.",

@@ -197,7 +197,7 @@ class ConfusionMatrix:
         >>> cm.total, cm.n_samples, cm.outcomes, cm.outcome_counts.tolist()
         (2, 4, ('invalid', 'no answer'), [[1, 0], [0, 1]])
         """
-        from deconfuse.reading.pair_sums import ClassOptions
+        from deconfuse.reading.pairs import ClassOptions
         from deconfuse.reading.sequences import count_sequences
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
@@ -367,7 +367,7 @@ class ConfusionMatrix:
                [1, 0]])
         """
         from deconfuse.reading.frames import count_frame
-        from deconfuse.reading.pair_sums import ClassOptions
+        from deconfuse.reading.pairs import ClassOptions
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
         return count_frame(
@@ -384,17 +384,71 @@ class ConfusionMatrix:
         weight: str | None = None,
         scores: Scores | None = None,
         labels: Iterable[Any] | None = None,
+        outcomes: Iterable[str] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
+        normalize_text: bool = False,
         transpose: bool = False,
         drop: Iterable[Any] = (),
         max_decompressed: int | None = None,
     ) -> ConfusionMatrix:
         """Count two columns of files without loading them.
 
-        Takes CSV, TSV, Parquet, JSON lines and Arrow IPC, also gzip and zstd: a path, a pattern, a
-        folder or several of them. Saved matrices are recognized and merged. With ``scores``, the
-        prediction is the class with the highest score. See
-        `deconfuse.reading.table.count_file` for all of it.
+        Parameters
+        ----------
+        path : path, or iterable of paths
+            CSV, TSV, Parquet, JSON lines or Arrow IPC; CSV and JSON plain or compressed with gzip
+            or zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these.
+            The content must be what the name says. A matrix that was saved with its class names is
+            recognized and loaded; several of them are merged, as `+` does.
+        label, prediction, weight, scores
+            Columns, as in `from_frame`.
+        labels, outcomes, other, missing, normalize_text
+            As in `from_predictions`. Where ``labels`` are strings, values of CSV are strings too,
+            so that "3.10" and "4.5" can be classes.
+        transpose, drop
+            How to read a matrix, as in `from_counts`.
+        max_decompressed : int, optional
+            How many bytes each compressed file may unpack to; by default 1 GiB, or a hundred times
+            its size where that is more.
+
+        Returns
+        -------
+        ConfusionMatrix
+
+        Raises
+        ------
+        InputError
+            If a file does not exist, is empty, truncated, malformed or not what its name says; if a
+            column is missing, or holds missing values or fractions; if no label is the class of a
+            score; if a matrix has predictions on rows, totals or shares; if columns are named for a
+            matrix, which has none.
+        MissingExtraError
+            For Arrow IPC and for zstd, if PyArrow is not installed.
+
+        Notes
+        -----
+        Parquet and Arrow have types, and JSON has some. In CSV, classes are integers, bools or ISO
+        dates where all values of both columns are written as such, and strings otherwise. An empty
+        value is a missing one. Whole floats are integers.
+
+        Files of one set may differ in the order of their columns and in the width of their
+        integers. Compressed files are unpacked to a temporary folder, which verifies their
+        checksums. DuckDB spills to a temporary folder, and may neither read other files, nor load
+        extensions, nor use the network.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from deconfuse import ConfusionMatrix
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "predictions.csv"
+        ...     _ = path.write_text("label,prediction\\ncat,cat\\ndog,cat\\ndog,dog\\n")
+        ...     ConfusionMatrix.from_file(path).counts
+        array([[1, 0],
+               [1, 1]])
         """
+        from deconfuse.reading.pairs import ClassOptions
         from deconfuse.reading.table import count_file
 
         return count_file(
@@ -403,7 +457,7 @@ class ConfusionMatrix:
             prediction=prediction,
             weight=weight,
             scores=scores,
-            labels=labels,
+            options=ClassOptions.of(labels, outcomes, other, missing, normalize_text),
             transpose=transpose,
             drop=drop,
             max_decompressed=max_decompressed,

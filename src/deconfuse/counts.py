@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from deconfuse._checks import CountMatrix, as_count_matrix
 from deconfuse.errors import InputError
 
-__all__ = ["Counts"]
+__all__ = ["Counts", "add_at"]
 
 # Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
 _ALWAYS_DENSE = 2048
@@ -74,10 +74,10 @@ class Counts:
         n_classes: int,
     ) -> Counts:
         """Add values up at their cells."""
-        cells = _add_at(rows, columns, values, n_classes)
+        cells = add_at(rows, columns, values, n_classes)
         if variances is None:
             return cls.trusted(cells)
-        return cls.trusted(cells, _add_at(rows, columns, variances, n_classes))
+        return cls.trusted(cells, add_at(rows, columns, variances, n_classes))
 
     @property
     def n_classes(self) -> int:
@@ -125,7 +125,7 @@ class Counts:
 
         def moved(matrix: CountMatrix) -> CountMatrix:
             entries = sp.coo_array(matrix)
-            return _add_at(positions[entries.row], positions[entries.col], entries.data, n_classes)
+            return add_at(positions[entries.row], positions[entries.col], entries.data, n_classes)
 
         return self._map(moved)
 
@@ -182,9 +182,10 @@ def _settled(matrix: CountMatrix) -> CountMatrix:
     return matrix
 
 
-def _add_at(
+def add_at(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any], n_classes: int
 ) -> CountMatrix:
+    """Return the matrix with values added up at their cells, dense or sparse by its size."""
     if n_classes <= _ALWAYS_DENSE:
         cells = np.zeros(n_classes * n_classes, dtype=values.dtype)
         np.add.at(cells, rows * n_classes + columns, values)

@@ -148,8 +148,8 @@ def test_labels_that_do_not_fit_are_refused(run, tmp_path):
     for labels, message in [
         ("2", "`--labels` must name every class of the data, got none of 3."),
         ("2,3,2", "`--labels` must name each class once, got 2 twice."),
-        ("2,,3", "`--labels` must be class names with commas between, got '2,,3'."),
-        ("", "`--labels` must be class names with commas between, got ''."),
+        ("2,,3", "`--labels` must be names with commas between, got '2,,3'."),
+        ("", "`--labels` must be names with commas between, got ''."),
         ("two,3", "`--labels` must be of the type of the classes, int, got 'two'."),
     ]:
         ran = run("normalize", "a.csv", "--labels", labels)

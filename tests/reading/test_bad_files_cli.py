@@ -30,7 +30,7 @@ CASES: dict[str, tuple[str, Callable[[Path], Any] | None, str]] = {
     "nulls": (
         "x.csv",
         _text("label,prediction\na,\n,b\n"),
-        "got 1 in 'label' and 1 in 'prediction'",
+        "Column 'label' must have no missing values, got 1 among 2",
     ),
     "no such file": ("x.csv", None, "must exist, and does not"),
     "no match": ("*.parquet", None, "must match at least one file"),
@@ -38,8 +38,11 @@ CASES: dict[str, tuple[str, Callable[[Path], Any] | None, str]] = {
     "truncated": ("x.parquet", _bytes("parquet", GOOD, -20), "is cut short must be written again"),
     "misnamed": ("x.csv", _bytes("parquet", GOOD), "is not what its name says"),
     "ragged": ("x.csv", _text("label,prediction\na,b\na,b,c\n"), "on Line: 3"),
-    "identifiers": ("x.parquet", _bytes("parquet", IDS), "looks like an identifier"),
-    "floats": ("x.csv", _text("label,prediction\n1.5,1\n2.5,1\n"), "got floats such as 1.5"),
+    "floats": (
+        "x.csv",
+        _text("label,prediction\n1.5,1\n2.5,1\n"),
+        "got decimal numbers such as 1.5",
+    ),
     "mixed types": ("x.csv", _text("label,prediction\n1,cat\n2,dog\n"), "must be of one type"),
     "two that fit": ("x.csv", _text("gt,target,pred\na,a,a\n"), "several could be meant"),
 }

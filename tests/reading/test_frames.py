@@ -170,7 +170,7 @@ class TestWideIntegers:
 
     def test_those_that_need_them(self) -> None:
         for frame in self.frames(2**70):
-            with pytest.raises(InputError, match=f"'label' must fit in 64 bits, got {2**70}"):
+            with pytest.raises(InputError, match=f"'label' must fit in 64 bits .* got {2**70}"):
                 ConfusionMatrix.from_frame(frame)
 
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import csv
-import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from deconfuse._checks import Label, kind_of, show
+from deconfuse._checks import show
+from deconfuse.classes import parse_label
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
 
-__all__ = ["in_order", "over_both"]
-
-_BOOLS = {"true": True, "false": False}
+__all__ = ["in_order", "over_both", "split_names"]
 
 
 def in_order(cm: ConfusionMatrix, labels: str) -> ConfusionMatrix:
     """Return a matrix over the classes that a person wrote with commas between, in their order."""
-    names = [_typed(name, cm.labels[0]) for name in _split(labels)]
+    texts = split_names(labels, "--labels")
+    names = [parse_label(text, cm.classes.kind) for text in texts]
+    if None in names:
+        raise InputError(
+            f"`--labels` must be of the type of the classes, {cm.classes.kind}, got"
+            f" {texts[names.index(None)]!r}.",
+            hint=f"the data has {cm.labels[0]!r}, for instance.",
+        )
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise InputError(f"`--labels` must name each class once, got {show(twice)} twice.")
@@ -27,55 +32,27 @@ def in_order(cm: ConfusionMatrix, labels: str) -> ConfusionMatrix:
     if absent:
         raise InputError(
             f"`--labels` must name every class of the data, got none of {show(absent)}.",
-            hint="add them; to join classes use `merge_classes` in Python.",
+            hint="add them, or name them in `--outcomes` if they are no classes; `--other NAME`"
+            " takes every prediction outside `--labels`.",
         )
-    return _over(cm, names)
+    return cm.reindex(names)
 
 
 def over_both(
     first: ConfusionMatrix, second: ConfusionMatrix
 ) -> tuple[ConfusionMatrix, ConfusionMatrix]:
     """Return both matrices over the classes of either."""
-    labels = (first + _empty(second.labels)).labels
-    return _over(first, labels), _over(second, labels)
+    classes = first.classes.union(second.classes)
+    return first.reindex(classes), second.reindex(classes)
 
 
-def _over(cm: ConfusionMatrix, labels: Any) -> ConfusionMatrix:
-    return (cm + _empty(tuple(labels))).reorder(labels)
-
-
-def _empty(labels: tuple[Label, ...]) -> ConfusionMatrix:
-    import numpy as np
-    from scipy import sparse
-
-    from deconfuse.confusion import ConfusionMatrix
-
-    return ConfusionMatrix(sparse.csr_array((len(labels), len(labels)), dtype=np.int64), labels)
-
-
-def _split(labels: str) -> list[str]:
+def split_names(names: str, option: str) -> list[str]:
+    """Return names that a person wrote with commas between."""
     # As in CSV, a name with a comma stands in quotes.
-    names = [name.strip() for name in next(csv.reader([labels], skipinitialspace=True), [])]
-    if not names or "" in names:
+    found = [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
+    if not found or "" in found:
         raise InputError(
-            f"`--labels` must be class names with commas between, got {labels!r}.",
-            hint="as in --labels cat,dog,bird.",
+            f"`{option}` must be names with commas between, got {names!r}.",
+            hint=f"as in {option} cat,dog,bird.",
         )
-    return names
-
-
-def _typed(name: str, example: Label) -> Label:
-    """Return a name with the type of the classes that were read."""
-    try:
-        if isinstance(example, bool):
-            return _BOOLS[name.lower()]
-        if isinstance(example, int):
-            return int(name)
-        if isinstance(example, datetime.date):
-            return datetime.date.fromisoformat(name)
-    except (ValueError, KeyError) as error:
-        raise InputError(
-            f"`--labels` must be of the type of the classes, {kind_of(example)}, got {name!r}.",
-            hint=f"the data has {example!r}, for instance.",
-        ) from error
-    return name
+    return found

@@ -31,7 +31,10 @@ from deconfuse.cli.options import (
     JsonOption,
     LabelOption,
     LabelsOption,
+    MissingOption,
     OpenOption,
+    OtherOption,
+    OutcomesOption,
     PageOption,
     PredictionOption,
     SamplesOption,
@@ -61,6 +64,9 @@ def diagnose(
     weight: WeightOption = None,
     scores: ScoresOption = None,
     labels: LabelsOption = None,
+    outcomes: OutcomesOption = None,
+    other: OtherOption = None,
+    missing: MissingOption = None,
 ) -> None:
     """Say which classes look alike, which are over-predicted, what to doubt, and what to do.
 
@@ -74,7 +80,9 @@ def diagnose(
     """
     import deconfuse as dc
 
-    cm = read_matrices(files, Columns(label, prediction, weight, scores, labels))
+    cm = read_matrices(
+        files, Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
+    )
     with console.working("Diagnosing"):
         found = dc.diagnose(cm, epsilon=epsilon, level=level)
     if json:
@@ -99,6 +107,9 @@ def report(
     open_page: OpenOption = False,
     json: JsonOption = False,
     labels: LabelsOption = None,
+    outcomes: OutcomesOption = None,
+    other: OtherOption = None,
+    missing: MissingOption = None,
     union: UnionOption = False,
     label: LabelOption = "label",
     prediction: PredictionOption = "prediction",
@@ -143,7 +154,7 @@ def report(
     _refuse_unused(
         file2, id=id, image=image, samples=samples or embeddings is not None, union=union
     )
-    columns = Columns(label, prediction, weight, scores, labels)
+    columns = Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
     if samples or embeddings is not None:
         shown = SampleColumns(id, image)
         whole = embeddings is not None or (file2 is not None and id is not None)
@@ -229,6 +240,9 @@ def compare(
         ),
     ] = None,
     labels: LabelsOption = None,
+    outcomes: OutcomesOption = None,
+    other: OtherOption = None,
+    missing: MissingOption = None,
     union: UnionOption = False,
     fail_if_worse: Annotated[
         bool,
@@ -274,7 +288,7 @@ def compare(
             "Two models are compared: give FILE_B, or a second column with `--against`.",
             hint="`deconfuse compare --help` has examples.",
         )
-    columns = Columns(label, prediction, weight, scores, labels)
+    columns = Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
     if file_b is not None:
         name_files([file_a, file_b])
         refuse_weighted_pairs(id, weight)

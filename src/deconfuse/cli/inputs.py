@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deconfuse.cli.classes import in_order
+from deconfuse.cli.classes import in_order, split_names
 from deconfuse.cli.console import say, working
 from deconfuse.errors import InputError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reading.pairs import ClassOptions
     from deconfuse.reading.table import PredictionTable, TwoModels
     from deconfuse.reporting.samples import Samples
 
@@ -55,6 +56,22 @@ class Columns:
     weight: str | None = None
     scores: Sequence[str] | None = None
     labels: str | None = None
+    outcomes: str | None = None
+    other: str | None = None
+    missing: str | None = None
+
+    @property
+    def class_options(self) -> ClassOptions:
+        """Which answers are no class; with `--other`, the classes are those of `--labels`."""
+        from deconfuse.classes import infer_kind, parse_label
+        from deconfuse.reading.pairs import ClassOptions
+
+        labels = None
+        if self.other is not None and self.labels is not None:
+            texts = split_names(self.labels, "--labels")
+            labels = [parse_label(text, infer_kind(texts)) for text in texts]
+        outcomes = None if self.outcomes is None else split_names(self.outcomes, "--outcomes")
+        return ClassOptions.of(labels, outcomes, self.other, self.missing)
 
     @property
     def score_columns(self) -> str | list[str] | dict[str, str] | None:
@@ -232,7 +249,13 @@ def _count(
             unused = error
     else:
         with working(f"Counting {called(source)}"):
-            cm = opened.count(**named, weight=columns.weight, scores=columns.score_columns)
+            cm = opened.count(
+                label=columns.label,
+                prediction=columns.prediction,
+                weight=columns.weight,
+                scores=columns.score_columns,
+                options=columns.class_options,
+            )
     total = f"{cm.total:,.12g}"
     samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
     classes = f"{cm.n_classes:,} class{'es' * (cm.n_classes > 1)}"
@@ -253,6 +276,7 @@ def _samples(
             id=shown.id,
             image=shown.image,
             per_cell=per_cell,
+            options=columns.class_options,
         )
     return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images)
 

@@ -18,6 +18,9 @@ from deconfuse.cli.options import (
     JsonOption,
     LabelOption,
     LabelsOption,
+    MissingOption,
+    OtherOption,
+    OutcomesOption,
     PredictionOption,
     ScoresOption,
     WeightOption,
@@ -82,6 +85,9 @@ def normalize(
     weight: WeightOption = None,
     scores: ScoresOption = None,
     labels: LabelsOption = None,
+    outcomes: OutcomesOption = None,
+    other: OtherOption = None,
+    missing: MissingOption = None,
 ) -> None:
     """Normalize a confusion matrix: by row, column, all, or both at once (bi).
 
@@ -100,7 +106,9 @@ def normalize(
     """
     check_output(output, *files)
     chosen = _format(format, json, output)
-    cm = read_matrices(files, Columns(label, prediction, weight, scores, labels))
+    cm = read_matrices(
+        files, Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
+    )
     with console.working("Normalizing"):
         normalized = cm.normalize(method.value, epsilon=epsilon)
     _note_unseen(normalized)

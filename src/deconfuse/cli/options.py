@@ -16,7 +16,10 @@ __all__ = [
     "JsonOption",
     "LabelOption",
     "LabelsOption",
+    "MissingOption",
     "OpenOption",
+    "OtherOption",
+    "OutcomesOption",
     "PageOption",
     "PredictionOption",
     "SamplesOption",
@@ -81,6 +84,33 @@ LabelsOption = Annotated[
         "--labels",
         help="All classes in the order to show, with commas between (cat,dog,bird); a class of the"
         " data that is not among them is an error. Default: the classes that occur, sorted.",
+        show_default=False,
+    ),
+]
+OutcomesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--outcomes",
+        help="Names that are no class, with commas between (refused,background): counted beside the"
+        " matrix.",
+        show_default=False,
+    ),
+]
+OtherOption = Annotated[
+    str | None,
+    typer.Option(
+        "--other",
+        metavar="NAME",
+        help="The outcome that takes every prediction outside --labels.",
+        show_default=False,
+    ),
+]
+MissingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="NAME",
+        help="The outcome that takes missing predictions.",
         show_default=False,
     ),
 ]

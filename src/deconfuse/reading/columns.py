@@ -16,11 +16,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import Label, as_label, is_missing, show
+from deconfuse._checks import Label, as_label, from_torch, is_from, is_missing, show
 from deconfuse.errors import InputError
 from deconfuse.reading.words import WordTable
 
-__all__ = ["CHUNK", "LabelColumn", "from_torch", "open_column", "open_labels"]
+__all__ = [
+    "CHUNK",
+    "LabelColumn",
+    "Vocabulary",
+    "distinct_integers",
+    "is_integer_array",
+    "open_column",
+    "open_labels",
+    "read_series",
+    "read_weights",
+]
 
 # Long enough to hide the cost of a call, short enough for its buffers to stay in cache.
 CHUNK = 1 << 16
@@ -274,7 +284,7 @@ def open_column(values: Any, *, name: str) -> tuple[int, Callable[[int, int], An
         return len(values), lambda start, stop: values[start:stop]
     if isinstance(values, (list, tuple, range)):
         return len(values), lambda start, stop: list(values[start:stop])
-    if _is_from(values, "torch", "Tensor"):
+    if is_from(values, "torch", "Tensor"):
         return len(values), lambda start, stop: from_torch(values[start:stop])
     if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
         raise InputError(
@@ -300,19 +310,13 @@ def _unwrapped(values: Any) -> Any:
         objects = np.array(values.data, dtype=object)
         objects[np.ma.getmaskarray(values)] = None
         return objects
-    if _is_from(values, "pandas", "Index") or _is_from(
+    if is_from(values, "pandas", "Index") or is_from(
         values, "pandas.api.extensions", "ExtensionArray"
     ):
         return sys.modules["pandas"].Series(values)
-    if _is_from(values, "pyarrow", "Array"):
+    if is_from(values, "pyarrow", "Array"):
         return sys.modules["pyarrow"].chunked_array([values])
     return values
-
-
-def _is_from(values: object, module: str, name: str) -> bool:
-    """Return whether values are of a type of another library, without importing it."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(values, getattr(loaded, name))
 
 
 def _as_series(values: object) -> Any | None:
@@ -321,19 +325,6 @@ def _as_series(values: object) -> Any | None:
 
     series = nw.from_native(values, series_only=True, pass_through=True)
     return series if isinstance(series, nw.Series) else None
-
-
-def from_torch(values: Any) -> Any:
-    """Return a torch tensor as an array, from any device; anything else unchanged."""
-    if not _is_from(values, "torch", "Tensor"):
-        return values
-    tensor = values.detach()
-    if tensor.layout is not sys.modules["torch"].strided:
-        tensor = tensor.to_dense()
-    if tensor.dtype.is_floating_point:
-        # NumPy does not know all of torch's floats.
-        tensor = tensor.double()
-    return np.asarray(tensor.cpu().numpy())
 
 
 def read_series(series: Any) -> npt.NDArray[Any] | list[Any] | Coded:

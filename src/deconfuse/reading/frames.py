@@ -18,10 +18,16 @@ from narwhals.exceptions import DuplicateError, NarwhalsError
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice, choose_columns
-from deconfuse.reading.columns import LabelColumn, distinct_integers, read_series
+from deconfuse.reading.columns import LabelColumn, read_series
 from deconfuse.reading.engine_tables import as_frame, collect
-from deconfuse.reading.pair_sums import ClassOptions, PairColumn, PairSums, matrix_of
-from deconfuse.reading.pairs import MAX_PAIRS, refuse_too_many_pairs
+from deconfuse.reading.pairs import (
+    MAX_PAIRS,
+    ClassOptions,
+    PairColumn,
+    PairSums,
+    matrix_of,
+    refuse_too_many_pairs,
+)
 from deconfuse.reading.score_columns import (
     ScoreColumns,
     Scores,
@@ -207,13 +213,7 @@ def _group(
 
 def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> PairColumn:
     """Return the values of a grouped column, and how many samples have none."""
-    column = LabelColumn(name, len(series), lambda start, stop: read_series(series))
-    if not len(series):
-        return PairColumn(name, [], np.zeros(0, np.intp))
-    distinct, codes = distinct_integers(column.codes(0, len(series)))
-    values = column.labels(distinct)
-    is_missing = np.array([value is None for value in values])[codes]
-    return PairColumn(name, values, codes, int(rows[is_missing].sum()))
+    return PairColumn.of(LabelColumn(name, len(series), lambda _, __: read_series(series)), rows)
 
 
 def _weights(

@@ -10,9 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse._checks import CountMatrix, Label, as_count_matrix, class_names, kind_of, show
-from deconfuse._sources import from_torch
-from deconfuse._tally import assemble
+from deconfuse._checks import (
+    CountMatrix,
+    Label,
+    as_count_matrix,
+    class_names,
+    from_torch,
+    kind_of,
+    show,
+)
+from deconfuse.counts import add_at
 from deconfuse.errors import InputError
 from deconfuse.reading.count_checks import (
     CORNER,
@@ -199,7 +206,7 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
         raise InputError("Each cell must be given once, got some more than once.")
     if parts[2].dtype.kind not in "iuf":
         raise InputError(f"Values of cells must be numbers, got {show(parts[2][:1].tolist())}.")
-    return assemble(parts[0], parts[1], parts[2], n_classes)
+    return add_at(parts[0], parts[1], parts[2], n_classes)
 
 
 def _axes(frame: Any, *, checked: bool = False) -> tuple[list[object], list[object]]:
@@ -338,7 +345,7 @@ def _placed(
     if not isinstance(cells, np.ndarray):
         found = sp.coo_array(cells)
         places = np.array(rows)[found.row], np.array(columns)[found.col]
-        return assemble(*places, found.data, n_classes)
+        return add_at(*places, found.data, n_classes)
     square = np.zeros((n_classes, n_classes), dtype=cells.dtype)
     square[np.ix_(rows, columns)] = cells
     return square

@@ -1,36 +1,32 @@
-"""Distinct (label, prediction) pairs, as an engine returns them, to a confusion matrix.
+"""Distinct (label, prediction) pairs to a confusion matrix.
 
-Engines group and add up; this module decides whether what came back can be a confusion matrix.
-It sees one row per distinct pair, never the samples.
+Every door (sequences, frames, files) ends here: this is the only place that decides which values
+are classes, which are outcomes, and what is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import Label, as_label, kind_of, show
-from deconfuse._columns import Vocabulary
-from deconfuse._strangers import warn_of_strangers
-from deconfuse._tally import assemble
+from deconfuse._checks import Label, LabelKind, kind_of, show
+from deconfuse.classes import Classes, infer_kind, parse_label
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
-from deconfuse.reading.column_names import ColumnChoice
+from deconfuse.counts import Counts
+from deconfuse.errors import DeconfuseWarning, InputError, warn
+from deconfuse.reading.columns import LabelColumn, distinct_integers
 
 __all__ = [
-    "FLOAT_HINT",
     "MAX_PAIRS",
-    "CodedValues",
-    "PairTable",
-    "WeightSums",
-    "build_matrix",
-    "refuse_empty",
-    "refuse_missing",
-    "refuse_spaced",
+    "ClassOptions",
+    "PairColumn",
+    "PairSums",
+    "matrix_of",
+    "parse_texts",
     "refuse_too_many_pairs",
 ]
 
@@ -38,167 +34,298 @@ __all__ = [
 # classes with five pairs each stay well below it.
 MAX_PAIRS = 25_000_000
 
-# An identifier is told from a class by three signs together: see _refuse_identifiers.
-_ID_VALUES = 1_000
-_ID_ROWS_PER_VALUE = 2.0
-_ID_SHARED = 0.1
-_MANY_VALUES = 10_000
-_MANY_SHARED = 0.01
-
-FLOAT_HINT = (
-    "cast the column to whole numbers or to strings; in pandas, whole numbers with missing"
-    " values turn into floats."
-)
+# A batch of a few samples can well be wrong in all of them.
+_FEW_SAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class WeightSums:
-    """What an engine added up over the weights of each pair.
+class ClassOptions:
+    """Which values are classes and which are outcomes, as a caller asks for it.
 
     Attributes
     ----------
-    sums, squares : ndarray of float
-        Sum of the weights and of their squares.
-    present : ndarray of int
-        How many rows have a weight at all.
-    lowest : ndarray of float
-        The smallest weight, NaN where there is none.
+    labels : Classes or None
+        The classes in order; None takes all that occur, sorted.
+    outcomes : tuple of str
+        Names that are no class.
+    other : str or None
+        The outcome that takes every prediction outside ``labels``.
+    missing : str or None
+        The outcome that takes missing predictions.
+    normalize_text : bool
+        Whether case and outer spaces of text are ignored.
     """
 
-    sums: npt.NDArray[np.float64]
-    squares: npt.NDArray[np.float64]
-    present: npt.NDArray[np.int64]
-    lowest: npt.NDArray[np.float64]
+    labels: Classes | None = None
+    outcomes: tuple[str, ...] = ()
+    other: str | None = None
+    missing: str | None = None
+    normalize_text: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        labels: Iterable[object] | None = None,
+        outcomes: Iterable[object] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
+        normalize_text: bool = False,
+    ) -> ClassOptions:
+        """Validate what a caller asks for."""
+        classes = None if labels is None else Classes.of(labels)
+        if other is not None and classes is None:
+            raise InputError(
+                "`other` takes the predictions outside `labels`, got no `labels`.",
+                hint="list the classes, as in labels=['cat', 'dog'].",
+            )
+        given = [] if outcomes is None else list(Classes.of(outcomes, name="outcomes"))
+        names = tuple(dict.fromkeys([*given, *(n for n in (other, missing) if n is not None)]))
+        wrong = [name for name in names if not isinstance(name, str)]
+        if wrong:
+            raise InputError(f"Names of outcomes must be strings, got {show(wrong)}.")
+        both = [name for name in names if classes is not None and name in classes]
+        if both:
+            raise InputError(
+                f"An outcome must not be one of `labels`, got {show(both)} in both.",
+                hint="leave it out of `labels`.",
+            )
+        return cls(classes, names, other, missing, normalize_text)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class CodedValues:
-    """Values as positions among their distinct ones, where an engine can tell them apart."""
+class PairColumn:
+    """The labels or the predictions of distinct pairs.
 
-    distinct: npt.NDArray[Any]
+    Attributes
+    ----------
+    name : str
+        What error messages call the column.
+    values : list
+        Values as they were found, None for a missing one.
+    codes : ndarray of int
+        Position in ``values``, one per pair.
+    n_missing : int
+        Samples without a value.
+    first_missing : int
+        Position of the first such sample, -1 where samples have no order.
+    """
+
+    name: str
+    values: Sequence[Label | None]
     codes: npt.NDArray[Any]
+    n_missing: int = 0
+    first_missing: int = -1
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """What the values are."""
-        return self.distinct.dtype
+    @classmethod
+    def of(cls, column: LabelColumn, rows: npt.NDArray[Any]) -> PairColumn:
+        """Read a column of distinct pairs, of which each stands for some rows."""
+        if not column.size:
+            return cls(column.name, [], np.zeros(0, np.intp))
+        distinct, codes = distinct_integers(column.codes(0, column.size))
+        values = column.labels(distinct)
+        is_missing = np.array([value is None for value in values])[codes]
+        return cls(column.name, values, codes, int(rows[is_missing].sum()))
 
 
 @dataclass(frozen=True, slots=True)
-class PairTable:
-    """One row per distinct pair of values, none of them missing.
+class PairSums:
+    """Distinct pairs with their numbers of samples, or sums of weights and of squared weights.
 
-    Attributes
-    ----------
-    true, pred : ndarray or CodedValues
-        Values as the engine gave them: integers, bools, or objects.
-    rows : ndarray of int
-        How many rows of the table have this pair.
-    weights : WeightSums or None
-        None where every row weighs one.
+    ``is_text`` says that all values are text of a file, whose types are still to be inferred.
     """
 
-    true: npt.NDArray[Any] | CodedValues
-    pred: npt.NDArray[Any] | CodedValues
-    rows: npt.NDArray[np.int64]
-    weights: WeightSums | None = None
+    true: PairColumn
+    pred: PairColumn
+    n_samples: int
+    sums: npt.NDArray[Any]
+    squares: npt.NDArray[Any] | None = None
+    is_text: bool = False
 
 
-def build_matrix(
-    table: PairTable, columns: ColumnChoice, *, classes: tuple[Label, ...] = ()
-) -> ConfusionMatrix:
-    """Return the confusion matrix of distinct pairs, with the classes sorted.
-
-    Parameters
-    ----------
-    table : PairTable
-        The pairs, each at least once.
-    columns : ColumnChoice
-        Where they came from, for the errors.
-    classes : tuple, optional
-        Classes that are known to exist, whether they occur or not.
-
-    Returns
-    -------
-    ConfusionMatrix
+def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> ConfusionMatrix:  # noqa: B008
+    """Return the confusion matrix of distinct pairs.
 
     Raises
     ------
     InputError
-        If values cannot be class names, are of two types, or look like identifiers, or if weights
-        are missing, negative or not finite.
+        If there are no samples, labels are missing, predictions are missing and no outcome takes
+        them, values are of mixed types, or a value is not in ``labels``.
 
     Warns
     -----
     DeconfuseWarning
-        If no class is in both columns.
+        If labels and predictions share no class, or class names differ only in case and outer
+        spaces.
     """
-    rows = int(table.rows.sum())
-    refuse_empty(rows)
-    true = _encode(table.true, column=columns.label)
-    pred = _encode(table.pred, column=columns.prediction or "the scores")
-    _refuse_two_kinds(true, pred)
-    _refuse_identifiers(true, pred, rows)
-    if columns.prediction is not None:
-        _refuse_identifiers(pred, true, rows)
-    counts, squares = _cell_sums(table, columns.weight)
-    labels = tuple(sorted({*true.names, *pred.names, *classes}))
-    refuse_spaced(labels)
-    place = {name: position for position, name in enumerate(labels)}
-    true_at, pred_at = true.positions(place), pred.positions(place)
-    matrix = assemble(true_at, pred_at, counts, len(labels))
-    if columns.prediction is not None:
-        # Said at the line that called `from_frame` or `from_file`.
-        warn_of_strangers(matrix, labels, rows)
-    if squares is None:
-        return ConfusionMatrix(matrix, labels)
-    return ConfusionMatrix(matrix, labels, assemble(true_at, pred_at, squares, len(labels)))
-
-
-def name_positions(table: PairTable, classes: tuple[Label, ...]) -> PairTable:
-    """Return the pairs with the position of the highest score replaced by its class."""
-    names = np.empty(len(classes), dtype=object)
-    names[:] = classes
-    positions = np.asarray(table.pred, dtype=np.intp)
-    return PairTable(table.true, CodedValues(names, positions), table.rows, table.weights)
-
-
-def refuse_empty(rows: int) -> None:
-    """Raise if there is nothing to count."""
-    if rows == 0:
+    if not pairs.n_samples:
         raise InputError(
-            "The table must have at least one row, got none.",
-            hint="check the filter or the job that should have written the predictions.",
+            "There must be at least one sample, got none.",
+            hint="check the filter that made the table; an empty shard is"
+            " `ConfusionMatrix.from_counts` of zeros, with its labels.",
+        )
+    _refuse_missing(pairs, options)
+    true, pred = (_Sorted.of(column, options) for column in (pairs.true, pairs.pred))
+    if options.normalize_text:
+        true, pred = _normalized(true, pred, pairs, options)
+    if pairs.is_text:
+        true, pred = _parsed(true, pred, options)
+    if options.other is not None:
+        pred = pred.divert(options)
+    classes = options.labels or _occurring(true, pred)
+    for column in (true, pred):
+        column.refuse_outside(classes, is_asked=options.labels is not None)
+    if options.labels is None:
+        _warn_of_spellings(classes, true, pred, pairs)
+    return _assembled(pairs, classes, options.outcomes, (true, pred))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """The values of a column told apart: class labels by code, and outcomes by code."""
+
+    name: str
+    labels: dict[int, Label]
+    outcomes: dict[int, str]
+
+    @classmethod
+    def of(cls, column: PairColumn, options: ClassOptions) -> _Sorted:
+        outcomes = {_folded(name) if options.normalize_text else name for name in options.outcomes}
+        spelled = {_folded(name): name for name in options.outcomes}
+        labels: dict[int, Label] = {}
+        found: dict[int, str] = {}
+        for code, value in enumerate(column.values):
+            if value is None:
+                if options.missing is not None:
+                    found[code] = options.missing
+            elif isinstance(value, str) and value in outcomes:
+                found[code] = value
+            elif options.normalize_text and isinstance(value, str) and _folded(value) in outcomes:
+                found[code] = spelled[_folded(value)]
+            else:
+                labels[code] = value
+        return cls(column.name, labels, found)
+
+    @property
+    def kinds(self) -> set[LabelKind]:
+        """The kinds of the labels."""
+        return {kind for kind in map(kind_of, self.labels.values()) if kind is not None}
+
+    def divert(self, options: ClassOptions) -> _Sorted:
+        """Return the column with every label outside the classes sent to the outcome `other`."""
+        assert options.labels is not None
+        assert options.other is not None
+        outside = {c: options.other for c, v in self.labels.items() if v not in options.labels}
+        inside = {c: v for c, v in self.labels.items() if c not in outside}
+        return _Sorted(self.name, inside, {**self.outcomes, **outside})
+
+    def refuse_outside(self, classes: Classes, *, is_asked: bool) -> None:
+        """Raise if a label is not a class."""
+        outside = [value for value in self.labels.values() if value not in classes]
+        if not outside:
+            return
+        if is_asked and self.kinds != {classes.kind}:
+            raise InputError(
+                f"`labels` must be of the type of the values, got {classes.kind}"
+                f" ({show(classes)}) for {' and '.join(sorted(self.kinds))} ({show(outside)}) in"
+                f" {self.name}.",
+                hint="convert one to the type of the other.",
+            )
+        hint = "add the class to `labels`, drop its samples, or name it in `outcomes`"
+        raise InputError(
+            f"Every value of {self.name} must be one of `labels`, got {show(_ordered(outside))}.",
+            hint=f"{hint}; `other` takes every prediction outside `labels`.",
         )
 
 
-def refuse_missing(missing: Mapping[str, int], rows: int) -> None:
-    """Raise if values are missing, saying how many and in which column."""
-    found = {column: count for column, count in missing.items() if count}
-    if not found:
-        return
-    parts = " and ".join(f"{count:,} in {column!r}" for column, count in found.items())
-    raise InputError(
-        f"Labels and predictions must have no missing values, got {parts} (of {rows:,} rows).",
-        hint="drop these rows, or give the missing class a name of its own.",
-    )
+def _ordered(values: list[Label]) -> list[Label]:
+    return sorted(values, key=lambda value: (str(kind_of(value)), value))
 
 
-def refuse_spaced(names: Iterable[Label]) -> None:
-    """Raise if two class names differ only in the spaces around them."""
-    spellings: dict[str, list[str]] = {}
-    for name in names:
-        if isinstance(name, str):
-            spellings.setdefault(name.strip(), []).append(name)
-    double = [" and ".join(map(repr, found)) for found in spellings.values() if len(found) > 1]
-    if double:
-        more = f" and {len(double) - 3:,} more such" if len(double) > 3 else ""
+def _refuse_missing(pairs: PairSums, options: ClassOptions) -> None:
+    for column, is_allowed in ((pairs.true, False), (pairs.pred, options.missing is not None)):
+        if not column.n_missing or is_allowed:
+            continue
+        first = f" (first at position {column.first_missing:,})" * (column.first_missing >= 0)
+        hint = "drop these samples, or give the missing class a name of its own."
+        if column is pairs.pred:
+            hint = "drop these samples, or count them as an outcome: missing='no answer'."
         raise InputError(
-            "Class names must differ in more than the spaces around them, got"
-            f" {'; '.join(double[:3])}{more}.",
-            hint="strip the values, as `frame[column].str.strip()` does in pandas; if these are"
-            " different classes, use ConfusionMatrix.from_predictions, which takes any labels.",
+            f"{_capital(column.name)} must have no missing values, got {column.n_missing:,} among"
+            f" {pairs.n_samples:,}{first}.",
+            hint=hint,
         )
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _folded(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _normalized(
+    true: _Sorted, pred: _Sorted, pairs: PairSums, options: ClassOptions
+) -> tuple[_Sorted, _Sorted]:
+    """Ignore case and outer spaces: spell text as ``labels`` do, else in lower case."""
+    spelled = {_folded(n): n for n in options.labels or () if isinstance(n, str)}
+    columns = []
+    changed: dict[str, str] = {}
+    n_changed = 0
+    for column, counted in ((true, pairs.true), (pred, pairs.pred)):
+        labels = dict(column.labels)
+        for code, value in column.labels.items():
+            if isinstance(value, str):
+                labels[code] = spelled.get(_folded(value), _folded(value))
+                if labels[code] != value:
+                    changed.setdefault(value, str(labels[code]))
+                    n_changed += int(pairs.sums[counted.codes == code].sum())
+        columns.append(_Sorted(column.name, labels, column.outcomes))
+    if changed:
+        example = next(iter(changed.items()))
+        warn(
+            f"`normalize_text` changed {n_changed:,} values, such as {example[0]!r} to"
+            f" {example[1]!r}.",
+            DeconfuseWarning,
+        )
+    return columns[0], columns[1]
+
+
+def _parsed(true: _Sorted, pred: _Sorted, options: ClassOptions) -> tuple[_Sorted, _Sorted]:
+    """Give text of a file its type."""
+    texts = [list(column.labels.values()) for column in (true, pred)]
+    typed = parse_texts(texts[0], texts[1], options.labels)
+    if options.labels is None and all(texts) and not set(texts[0]) & set(texts[1]):
+        # Words in one column and numbers in the other, with nothing in common.
+        kinds = [infer_kind(map(str, column)) for column in texts]
+        if kinds[0] != kinds[1]:
+            raise _two_types((true.name, kinds[0], texts[0][0]), (pred.name, kinds[1], texts[1][0]))
+    columns = [
+        _Sorted(column.name, dict(zip(column.labels, values, strict=True)), column.outcomes)
+        for column, values in zip((true, pred), typed, strict=True)
+    ]
+    return columns[0], columns[1]
+
+
+def parse_texts(
+    true: Sequence[Any], pred: Sequence[Any], labels: Classes | None
+) -> tuple[list[Label], list[Label]]:
+    """Return texts of labels and predictions as class names of one type.
+
+    The type is that of ``labels``, else the one that all texts have. Text that cannot be parsed
+    stays text, and is refused or counted as an outcome later.
+    """
+    if labels is not None:
+        kind = labels.kind
+    else:
+        kinds = {infer_kind(map(str, texts)) for texts in (true, pred) if len(texts)}
+        kind = kinds.pop() if len(kinds) == 1 else "str"
+
+    def typed(texts: Sequence[Any]) -> list[Label]:
+        values = (parse_label(str(text), kind) for text in texts)
+        return [text if value is None else value for text, value in zip(texts, values, strict=True)]
+
+    return typed(true), typed(pred)
 
 
 def refuse_too_many_pairs(pairs: int) -> None:
@@ -212,136 +339,89 @@ def refuse_too_many_pairs(pairs: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    """The class names of a column, and the position of each value among them."""
-
-    column: str
-    names: list[Label]
-    codes: npt.NDArray[Any]
-
-    def positions(self, place: Mapping[Label, int]) -> npt.NDArray[np.intp]:
-        """Return the position of each value in an order of all classes."""
-        return np.array([place[name] for name in self.names], dtype=np.intp)[self.codes]
-
-
-def _encode(values: npt.NDArray[Any] | CodedValues, *, column: str) -> _Encoded:
-    if isinstance(values, CodedValues):
-        distinct_values = _encode(values.distinct, column=column)
-        return _Encoded(column, distinct_values.names, distinct_values.codes[values.codes])
-    if values.dtype.kind == "b":
-        distinct, codes = _distinct_integers(values.astype(np.int64))
-        return _Encoded(column, [bool(value) for value in distinct], codes)
-    if values.dtype.kind in "iu":
-        distinct, codes = _distinct_integers(values)
-        _refuse_too_large(distinct.tolist(), column)
-        return _Encoded(column, distinct.tolist(), codes)
-    items = values.tolist()
-    types = set(map(type, items))
-    if any(issubclass(found, (float, np.floating)) for found in types):
-        fraction = next(item for item in items if isinstance(item, (float, np.floating)))
+def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
+    """Return the classes that occur, sorted."""
+    for column in (true, pred):
+        if len(column.kinds) > 1:
+            examples = {kind_of(value): value for value in column.labels.values()}
+            raise InputError(
+                f"{_capital(column.name)} must be of one type, got"
+                f" {' and '.join(sorted(column.kinds))}: {show(examples.values())}.",
+                hint="convert all values to strings or all to integers, or name those that are no"
+                " class in `outcomes`.",
+            )
+    if true.labels and pred.labels and true.kinds != pred.kinds:
+        raise _two_types(*((c.name, *c.kinds, next(iter(c.labels.values()))) for c in (true, pred)))
+    names = {*true.labels.values(), *pred.labels.values()}
+    if not names:
         raise InputError(
-            f"Column {column!r} must hold class names (int, str, bool or date), got floats such"
-            f" as {float(fraction)!r}.",
-            hint=FLOAT_HINT,
+            "There must be at least one class, got outcomes only.",
+            hint="list the classes in `labels`.",
         )
-    # True == 1 as a key, so types are told apart before values are.
-    examples = [
-        as_label(next(i for i in items if type(i) is found), what=f"Column {column!r}")
-        for found in types
-    ]
-    kinds = sorted({str(kind_of(example)) for example in examples})
-    if len(kinds) > 1:
-        raise InputError(
-            f"Column {column!r} must hold values of one type, got {' and '.join(kinds)}:"
-            f" {show(examples)}.",
-            hint="turn all of them into strings.",
+    return Classes.of(sorted(names), name="labels")
+
+
+def _two_types(true: tuple[Any, ...], pred: tuple[Any, ...]) -> InputError:
+    """Return the error for columns of two types, each given as its name, type and an example."""
+    (name, kind, example), (other_name, other_kind, other) = true, pred
+    hint = "convert one to the type of the other."
+    if {kind, other_kind} == {"int", "str"}:
+        hint = "map the numbers to names, as in `[names[i] for i in y_pred]`, or read both as text."
+    elif {kind, other_kind} == {"int", "bool"}:
+        hint = "convert both to bool, as in `y_pred == 1`, or both to int."
+    return InputError(
+        f"{_capital(name)} and {other_name} must be of one type, got {kind} (as {example!r}) and"
+        f" {other_kind} (as {other!r}).",
+        hint=hint,
+    )
+
+
+def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: PairSums) -> None:
+    """Warn of classes that differ in spelling only, and of columns that share no class."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        if isinstance(name, str):
+            spellings.setdefault(_folded(name), []).append(name)
+    alike = [found for found in spellings.values() if len(found) > 1]
+    if alike:
+        shown = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
+        more = f" and {len(alike) - 3:,} more" * (len(alike) > 3)
+        warn(
+            f"Classes differ only in case or outer spaces: {shown}{more}. `normalize_text=True`"
+            " counts them as one.",
+            DeconfuseWarning,
         )
-    vocabulary = Vocabulary()
-    codes = vocabulary.codes(items)
-    names = [as_label(value, what=f"Column {column!r}") for value in vocabulary]
-    if kinds == ["int"]:
-        _refuse_too_large(names, column)
-    return _Encoded(column, names, codes)
-
-
-def _refuse_too_large(names: Iterable[Any], column: str) -> None:
-    large = [name for name in names if not -(2**63) <= name < 2**63]
-    if large:
-        raise InputError(
-            f"Whole numbers in column {column!r} must fit in 64 bits, got {large[0]}.",
-            hint="turn identifiers into strings.",
-        )
-
-
-def _distinct_integers(
-    values: npt.NDArray[Any],
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return distinct integers and the position of each value among them."""
-    low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values) or high > np.iinfo(np.int64).max:
-        return np.unique(values, return_inverse=True)
-    # A table over a narrow range is many times faster than sorting.
-    offsets = (values - values.dtype.type(low)).astype(np.intp)
-    seen = np.zeros(high - low + 1, dtype=np.bool_)
-    seen[offsets] = True
-    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[offsets]
-
-
-def _refuse_two_kinds(true: _Encoded, pred: _Encoded) -> None:
-    kinds = kind_of(true.names[0]), kind_of(pred.names[0])
-    if kinds[0] != kinds[1]:
-        raise InputError(
-            f"Labels and predictions must be of one type, got {kinds[0]} in {true.column!r} (as"
-            f" {true.names[0]!r}) and {kinds[1]} in {pred.column!r} (as {pred.names[0]!r}).",
-            hint="map one column to the names of the other, or cast both to strings.",
-        )
-
-
-def _refuse_identifiers(column: _Encoded, other: _Encoded, rows: int) -> None:
-    """Raise if a column holds identifiers of samples where classes should be.
-
-    A classifier of 100,000 classes with one sample each is legitimate, but its labels and its
-    predictions name the same classes. An identifier has a value of its own in nearly every row
-    and hardly a value in common with the other column. With very many values, sharing none
-    is sign enough: identifiers of users or videos occur in more than one row.
-    """
-    names = column.names
-    if len(names) <= _ID_VALUES:
         return
-    shared = len(set(names).intersection(other.names)) / len(names)
-    is_rare = rows / len(names) < _ID_ROWS_PER_VALUE and shared < _ID_SHARED
-    if is_rare or (len(names) > _MANY_VALUES and shared < _MANY_SHARED):
-        raise InputError(
-            f"Column {column.column!r} must hold classes, but looks like an identifier:"
-            f" {len(names):,} distinct values in {rows:,} rows (such as {show(names[:2])}), hardly"
-            " any of them in the other column.",
-            hint="name the column of classes; if these are classes, use"
-            " ConfusionMatrix.from_predictions, which takes any labels.",
-        )
+    labels, predictions = set(true.labels.values()), set(pred.labels.values())
+    if labels & predictions or pairs.n_samples < _FEW_SAMPLES or not predictions:
+        return
+    warn(
+        f"No label occurs among the predictions: labels are {show(_ordered(list(labels)), 3)},"
+        f" predictions are {show(_ordered(list(predictions)), 3)}. Are both of the same classes?",
+        DeconfuseWarning,
+    )
 
 
-def _cell_sums(
-    table: PairTable, weight: str | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    weights = table.weights
-    if weights is None:
-        return table.rows, None
-    missing = int(table.rows.sum() - weights.present.sum())
-    if missing:
-        raise InputError(
-            f"Weights must be numbers, got {missing:,} missing or unreadable in {weight!r}"
-            f" (of {int(table.rows.sum()):,} rows).",
-            hint="fill them, with 0 for rows that should not count.",
-        )
-    lowest = float(np.nanmin(weights.lowest)) if not np.isnan(weights.lowest).all() else 0.0
-    if lowest < 0:
-        raise InputError(
-            f"Weights must not be negative, got {lowest:g} in {weight!r}.",
-        )
-    if not (np.isfinite(weights.sums).all() and np.isfinite(weights.squares).all()):
-        raise InputError(
-            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
-            f" {weight!r}.",
-        )
-    return weights.sums, weights.squares
+def _assembled(
+    pairs: PairSums, classes: Classes, outcomes: tuple[str, ...], columns: tuple[_Sorted, _Sorted]
+) -> ConfusionMatrix:
+    """Add the pairs up at their places; outcomes follow the classes."""
+    n_classes = len(classes)
+    place: Mapping[str, int] = {name: n_classes + k for k, name in enumerate(outcomes)}
+    places = []
+    for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
+        table = np.zeros(len(counted.values), np.intp)
+        for code, label in column.labels.items():
+            table[code] = classes.place[label]
+        for code, name in column.outcomes.items():
+            table[code] = place[name]
+        places.append(table[counted.codes])
+    rows, cols = places
+    inside = (rows < n_classes) & (cols < n_classes)
+
+    def counts(part: npt.NDArray[np.bool_], size: int) -> Counts:
+        squares = None if pairs.squares is None else pairs.squares[part]
+        return Counts.at(rows[part], cols[part], pairs.sums[part], squares, size)
+
+    beside = counts(~inside, n_classes + len(outcomes)) if outcomes else None
+    return ConfusionMatrix._of(classes, counts(inside, n_classes), outcomes, beside)

@@ -17,7 +17,7 @@ from deconfuse._checks import Label, class_names, is_missing, kind_of, show
 from deconfuse.classes import Classes, parse_label
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import find_column
-from deconfuse.reading.pair_sums import ClassOptions, PairSums
+from deconfuse.reading.pairs import ClassOptions, PairSums
 
 __all__ = [
     "ScoreColumns",

@@ -21,7 +21,7 @@ from deconfuse.reading.columns import (
     open_labels,
     read_weights,
 )
-from deconfuse.reading.pair_sums import ClassOptions, PairColumn, PairSums, matrix_of
+from deconfuse.reading.pairs import ClassOptions, PairColumn, PairSums, matrix_of
 from deconfuse.reading.tally import PairCodes, Tally
 
 __all__ = ["count_sequences", "positions_of"]

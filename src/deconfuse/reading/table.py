@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import class_names, show
+from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseError, InputError
 from deconfuse.reading.column_names import (
@@ -22,17 +23,17 @@ from deconfuse.reading.column_names import (
     choose_columns,
     find_column,
 )
+from deconfuse.reading.columns import LabelColumn, open_column
 from deconfuse.reading.files import DataFile, inspect_file
+from deconfuse.reading.frames import refuse_bad_weights, refuse_infinite_weights
 from deconfuse.reading.matrices import TableOptions
 from deconfuse.reading.matrix_files import load_matrices, refuse_columns
 from deconfuse.reading.pairs import (
-    PairTable,
-    WeightSums,
-    build_matrix,
-    name_positions,
-    refuse_empty,
-    refuse_missing,
-    refuse_spaced,
+    ClassOptions,
+    PairColumn,
+    PairSums,
+    matrix_of,
+    parse_texts,
     refuse_too_many_pairs,
 )
 from deconfuse.reading.paths import Paths, expand_paths
@@ -52,7 +53,6 @@ from deconfuse.reading.score_columns import (
     read_scores,
     refuse_unknown_scores,
 )
-from deconfuse.reading.text_values import from_json, from_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -160,87 +160,18 @@ def count_file(
     prediction: str = DEFAULT_PREDICTION,
     weight: str | None = None,
     scores: Scores | None = None,
-    labels: Iterable[object] | None = None,
+    options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
     transpose: bool = False,
     drop: Iterable[object] = (),
     max_decompressed: int | None = None,
 ) -> ConfusionMatrix:
-    """Count two columns of files without loading them.
-
-    Parameters
-    ----------
-    path : path, or iterable of paths
-        CSV, TSV, Parquet, JSON lines or Arrow IPC; CSV and JSON plain or compressed with gzip or
-        zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these. The
-        content must be what the name says. A matrix that was saved with its class names is
-        recognized and loaded; several of them are merged, as `+` does.
-    label, prediction : str
-        Columns of class names. Where a default name is absent, the usual ones are looked for
-        ("y_true", "target", "y_pred", "pred" and so on), and a ``ColumnChoiceWarning`` says which
-        were taken.
-    weight : str, optional
-        Column of sample weights, finite and non-negative.
-    scores : str, sequence of str, or mapping, optional
-        Take the class with the highest score as the prediction, instead of a column: the name of a
-        column of lists, the columns named by their classes, or a mapping of columns to classes.
-    labels : sequence, optional
-        The classes in order, also those that do not occur; a value outside of them is an error.
-        Where they are strings, values of CSV are strings too: so "3.10" and "4.5" can be classes.
-    transpose, drop
-        How to read a matrix: see `deconfuse.reading.matrices.named_counts`.
-    max_decompressed : int, optional
-        How many bytes each compressed file may unpack to; by default 1 GiB, or a hundred times its
-        size where that is more.
-
-    Returns
-    -------
-    ConfusionMatrix
-        With the classes sorted, or in the order of ``labels``.
-
-    Raises
-    ------
-    InputError
-        If a file does not exist, is empty, truncated, malformed or not what its name says; if a
-        column is missing, or holds missing values, fractions or identifiers; if two class names
-        differ only in the spaces around them; if no label is the class of a score; if a matrix has
-        predictions on rows, totals or shares; if columns are named for a matrix, which has none.
-    MissingExtraError
-        For Arrow IPC and for zstd, if PyArrow is not installed.
-
-    Warns
-    -----
-    DeconfuseWarning
-        If no label occurs among the predictions, as with "cat" and "Cat".
-
-    Notes
-    -----
-    Parquet and Arrow have types, and JSON has some. In CSV, classes are whole numbers, bools or ISO
-    dates where all values of both columns are written as such, and strings otherwise. An empty
-    value is a missing one. Whole floats are whole numbers.
-
-    Files of one set may differ in the order of their columns and in the width of their whole
-    numbers. Compressed files are unpacked to a temporary folder, which verifies their checksums.
-
-    DuckDB spills to a temporary folder, and may neither read other files, nor load extensions, nor
-    use the network.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "predictions.csv"
-    ...     _ = path.write_text("label,prediction\\ncat,cat\\ndog,cat\\ndog,dog\\n")
-    ...     count_file(path).counts
-    array([[1, 0],
-           [1, 1]])
-    """
-    names = None if labels is None else class_names(labels)
+    """Count two columns of files without loading them: see `ConfusionMatrix.from_file`."""
     opened = open_table(
         path,
         scores=scores,
         transpose=transpose,
         drop=drop,
-        labels=names,
+        labels=options.labels,
         max_decompressed=max_decompressed,
     )
     if isinstance(opened, ConfusionMatrix):
@@ -248,7 +179,7 @@ def count_file(
         return opened
     with opened:
         return opened.count(
-            label=label, prediction=prediction, weight=weight, scores=scores, labels=names
+            label=label, prediction=prediction, weight=weight, scores=scores, options=options
         )
 
 
@@ -290,30 +221,17 @@ class PredictionTable:
         prediction: str = DEFAULT_PREDICTION,
         weight: str | None = None,
         scores: Scores | None = None,
-        labels: Iterable[object] | None = None,
+        options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
     ) -> ConfusionMatrix:
-        """Count the pairs of two columns; see `count_file`."""
-        wanted = None if labels is None else class_names(labels)
-        as_text = wanted is not None and isinstance(wanted[0], str)
+        """Count the pairs of two columns; see `ConfusionMatrix.from_file`."""
         choice, asked = self._choose(label, prediction, weight, scores)
         with _explained(self._files):
             result = self._fetch(pair_query(self._scans, choice, asked), choice, asked)
-            table = self._pairs(result, choice, asked, as_text=as_text)
-        classes = wanted or ()
-        if asked is not None:
-            assert isinstance(table.true, np.ndarray)
-            scored = asked.class_list(_n_scores(result, asked), table.true.tolist())
-            table, classes = name_positions(table, scored), (*classes, *scored)
-        cm = build_matrix(table, choice, classes=classes)
-        if wanted is None:
-            return cm
-        outside = [name for name in cm.labels if name not in set(wanted)]
-        if outside:
-            raise InputError(
-                f"Every class must be one of `labels`, got {show(outside)}.",
-                hint="add it to `labels`.",
-            )
-        return cm.reorder(wanted)
+            pairs = self._pairs(result, choice, asked, options)
+        if asked is None:
+            return matrix_of(pairs, options)
+        classes = asked.class_list(_n_scores(result, asked), pairs.true.values)
+        return matrix_of(asked.named(pairs, classes), asked.options(options, classes, pairs))
 
     def rows(
         self,
@@ -325,6 +243,7 @@ class PredictionTable:
         image: str | None = None,
         text: str | None = None,
         per_cell: int | None = 12,
+        options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
     ) -> Rows:
         """Return the first rows behind every cell, or all.
 
@@ -337,6 +256,8 @@ class PredictionTable:
             table where it is relative, or the bytes of a file, as Parquet can hold them.
         per_cell : int or None
             How many rows of a cell to take; None for all rows.
+        options : ClassOptions
+            As in `count`: classes have the same type in both.
 
         Returns
         -------
@@ -357,12 +278,10 @@ class PredictionTable:
         query = _row_samples(self._scans, choice, asked, extras, per_cell)
         with _explained(self._files):
             found = self._fetch(query, choice, asked, [extra.column for extra in extras])
-            true, pred = self._typed(found["true_value"], found["pred_value"], choice)
+            true, pred = self._typed(found["true_value"], found["pred_value"], choice, options)
         if asked is not None:
             classes = asked.class_list(int(found["width"].max()), true.tolist())
-            names = np.empty(len(classes), dtype=object)
-            names[:] = classes
-            pred = names[pred.astype(np.intp)]
+            pred = _objects(classes)[pred.astype(np.intp)]
         shown = {extra.role: _present(found[extra.role], extra.column) for extra in extras}
         folder = self._files[0].path.parent
         images = shown.get("image")
@@ -392,19 +311,18 @@ class PredictionTable:
             found = self._fetch(query, choice, None, [str(other.prediction)])
             rows = np.asarray(found["rows"], dtype=np.int64)
             refuse_too_many_pairs(len(rows))
-            refuse_empty(int(rows.sum()))
-            missing = [int(rows[np.ma.getmaskarray(found[key])].sum()) for key in keys]
-            columns = (choice.label, str(choice.prediction), str(other.prediction))
-            refuse_missing(dict(zip(columns, missing, strict=True)), int(rows.sum()))
+            for column, key in zip(
+                (choice.label, str(choice.prediction), str(other.prediction)), keys, strict=True
+            ):
+                _present(found[key], column)
             true, one = self._typed(found["true_value"], found["pred_value"], choice)
             again, two = self._typed(found["true_value"], found["other_value"], other)
-        if true.dtype != again.dtype or type(true[0]) is not type(again[0]):
+        if len(true) and type(true[0]) is not type(again[0]):
             raise InputError(
                 f"Predictions of both models must be of one type, got {one[0]!r} in {first!r} and"
                 f" {two[0]!r} in {second!r}.",
                 hint="map one column to the names of the other.",
             )
-        refuse_spaced(set().union(*(column.tolist() for column in (true, one, two))))
         return TwoModels(*(np.repeat(column, rows) for column in (true, one, two)))
 
     def _choose(
@@ -449,56 +367,67 @@ class PredictionTable:
         result: dict[str, Any],
         choice: ColumnChoice,
         scores: ScoreColumns | None,
-        *,
-        as_text: bool,
-    ) -> PairTable:
-        """Return counts, values and weights of the grouped rows."""
+        options: ClassOptions,
+    ) -> PairSums:
+        """Return the distinct pairs of a grouped query, with their sums."""
         rows = np.asarray(result["rows"], dtype=np.int64)
         refuse_too_many_pairs(len(rows))
-        total = int(rows.sum())
-        refuse_empty(total)
-        unknown = {
-            name: int(rows[np.ma.getmaskarray(result[name])].sum())
-            for name in ("true_value", "pred_value")
-        }
-        missing = {choice.label: unknown["true_value"]}
-        if choice.prediction is not None:
-            missing[choice.prediction] = unknown["pred_value"]
-        refuse_missing(missing, total)
         if scores is not None:
-            refuse_unknown_scores(unknown["pred_value"], total, scores)
-        if self._scans[0].typing == "text" and scores is None:
+            unknown = int(rows[np.ma.getmaskarray(result["pred_value"])].sum())
+            refuse_unknown_scores(unknown, int(rows.sum()), scores)
+        is_text = self._scans[0].typing == "text"
+        if is_text and scores is None:
             _refuse_headers(result, choice, rows)
-        true, pred = self._typed(result["true_value"], result["pred_value"], choice, as_text)
-        weights = None
+        true = self._column(result["true_value"], choice.label, rows)
+        if scores is None:
+            pred = self._column(result["pred_value"], str(choice.prediction), rows)
+        else:
+            pred = PairColumn.of(_labels(result["pred_value"], "the scores"), rows)
+            if is_text:
+                # Beside positions of scores, only the labels are text.
+                texts = [value for value in true.values if value is not None]
+                typed = dict(zip(texts, parse_texts(texts, texts, options.labels)[0], strict=True))
+                values = [None if value is None else typed[value] for value in true.values]
+                true, is_text = replace(true, values=values), False
+        sums: tuple[Any, Any] = rows, None
         if choice.weight is not None:
-            weights = WeightSums(
-                _floats(result["weight_sum"]),
-                _floats(result["weight_squares"]),
-                np.asarray(result["weight_present"], dtype=np.int64),
-                _floats(result["weight_lowest"]),
-            )
-        return PairTable(true, pred, rows, weights)
+            sums = _weights(result, rows, choice.weight)
+        return PairSums(true, pred, int(rows.sum()), *sums, is_text=is_text)
+
+    def _column(self, values: Any, name: str, rows: npt.NDArray[np.int64]) -> PairColumn:
+        """Return the values of a column of classes, with the types that its format has."""
+        column = PairColumn.of(_labels(values, f"column {name!r}"), rows)
+        if self._scans[0].typing != "json":
+            return column
+        read = [None if text is None else _from_json(str(text), name) for text in column.values]
+        again = PairColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
+        return replace(column, values=again.values, codes=again.codes[column.codes])
 
     def _typed(
-        self, true: Any, pred: Any, choice: ColumnChoice, as_text: bool = False
+        self,
+        true: Any,
+        pred: Any,
+        choice: ColumnChoice,
+        options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return values of labels and predictions with their types; positions stay as they are."""
-        arrays = (np.ma.getdata(true), np.ma.getdata(pred))
-        label, prediction = choice.label, choice.prediction
-        if self._scans[0].typing == "native":
-            return _plain(arrays[0]), _plain(arrays[1])
-        if self._scans[0].typing == "json":
-            typed = from_json(arrays[0].tolist(), label)
-            if prediction is None:
-                return typed, arrays[1]
-            return typed, from_json(arrays[1].tolist(), prediction)
-        if as_text:
-            return arrays[0].astype(object), arrays[1]
-        texts = arrays[0].tolist()
-        if prediction is None:
-            return from_text(texts, texts, (label, label))[0], arrays[1]
-        return from_text(texts, arrays[1].tolist(), (label, prediction))
+        """Return values of labels and predictions, row by row; positions of scores stay."""
+        rows = np.ones(len(true), np.int64)
+        columns = [self._column(true, choice.label, rows)]
+        if choice.prediction is not None:
+            columns.append(self._column(pred, choice.prediction, rows))
+        values: list[list[Label | None]] = [list(column.values) for column in columns]
+        if self._scans[0].typing == "text":
+            texts = [
+                [v for v in column if v is not None and v not in options.outcomes]
+                for column in values
+            ]
+            parsed = parse_texts(texts[0], texts[-1], options.labels)
+            for k, (column, names) in enumerate(zip(texts, parsed, strict=False)):
+                if k < len(values):
+                    typed = dict(zip(column, names, strict=True))
+                    values[k] = [typed.get(v, v) for v in values[k]]  # type: ignore[arg-type]
+        arrays = [_objects(v)[c.codes] for v, c in zip(values, columns, strict=True)]
+        return arrays[0], arrays[1] if len(arrays) > 1 else np.ma.getdata(pred)
 
 
 @contextmanager
@@ -590,9 +519,40 @@ def _n_scores(result: dict[str, Any], scores: ScoreColumns) -> int:
     return shortest
 
 
-def _plain(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return values as integers, bools or objects: fetched dates are numpy's."""
-    return values.astype("datetime64[us]").astype(object) if values.dtype.kind == "M" else values
+def _labels(values: Any, name: str) -> LabelColumn:
+    """Open a fetched column; a masked value is a missing one, and dates are numpy's."""
+    if np.ma.getdata(values).dtype.kind == "M":
+        values = np.ma.filled(values, np.datetime64("NaT"))
+    size, read = open_column(values, name=name)
+    return LabelColumn(name, size, read)
+
+
+def _from_json(text: str, column: str) -> Any:
+    """Return the value of a JSON text, which must be one that can name a class."""
+    value = json.loads(text)
+    if isinstance(value, (list, dict)):
+        raise InputError(
+            f"Column {column!r} must hold one class per sample, got {show([value])}.",
+            hint="for scores use `scores`; for several labels per sample, count one matrix per"
+            " label.",
+        )
+    return value
+
+
+def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _weights(
+    result: dict[str, Any], rows: npt.NDArray[np.int64], name: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    present = int(np.asarray(result["weight_present"], dtype=np.int64).sum())
+    refuse_bad_weights(int(rows.sum()) - present, _floats(result["weight_lowest"]), name)
+    sums, squares = _floats(result["weight_sum"]), _floats(result["weight_squares"])
+    refuse_infinite_weights(sums, squares, name)
+    return sums, squares
 
 
 def _floats(values: Any) -> npt.NDArray[np.float64]:

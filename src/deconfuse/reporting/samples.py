@@ -108,8 +108,16 @@ def samples_payload(
     samples: Samples, cm: ConfusionMatrix, shown: Shown, closeness: NDArray[np.float64]
 ) -> SamplesPayload:
     """Return the rows behind each shown cell; ``closeness`` ranks cells for their pictures."""
-    true = positions_of(samples.y_true, cm.classes, name="samples.y_true")
-    pred = positions_of(samples.y_pred, cm.classes, name="samples.y_pred")
+    kept = _with_classes(samples, cm)
+    true, pred = (
+        positions_of(
+            [values[row] for row in kept] if cm.outcomes else values, cm.classes, name=name
+        )
+        for values, name in (
+            (samples.y_true, "samples.y_true"),
+            (samples.y_pred, "samples.y_pred"),
+        )
+    )
     _check_inside(cm, true, pred)
     place = shown.place(cm.n_classes)
     keys = place[true] * shown.n + place[pred]
@@ -122,7 +130,7 @@ def samples_payload(
     taken = _within(taken, on_diagonal)
     offsets = np.concatenate([[0], np.cumsum(taken)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], taken)
-    listed = rows[np.repeat(starts, taken) + within]
+    listed = kept[rows[np.repeat(starts, taken) + within]]
     ids = None if samples.ids is None else tuple(str(samples.ids[row]) for row in listed)
     image_at: EncodedArray | None = None
     images: tuple[str, ...] = ()
@@ -162,6 +170,19 @@ def _scores(samples: Samples) -> NDArray[np.float64] | None:
             hint="give the score of the predicted class, such as predict_proba(...).max(axis=1).",
         )
     return scores
+
+
+def _taken(values: Any, rows: NDArray[np.int64]) -> list[Any]:
+    return [values[row] for row in rows]
+
+
+def _with_classes(samples: Samples, cm: ConfusionMatrix) -> NDArray[np.int64]:
+    """Return the samples inside the square; those with an outcome are beside it."""
+    if not cm.outcomes:
+        return np.arange(len(samples.y_true))
+    pairs = zip(samples.y_true, samples.y_pred, strict=True)
+    inside = [true in cm.classes and pred in cm.classes for true, pred in pairs]
+    return np.flatnonzero(inside)
 
 
 def _check_inside(cm: ConfusionMatrix, true: Any, pred: Any) -> None:

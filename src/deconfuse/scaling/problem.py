@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from deconfuse._checks import as_numbers, is_finite_number, summed
-from deconfuse._sources import from_torch
+from deconfuse._checks import as_numbers, from_torch, is_finite_number, summed
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.scaling.factors import Factors, FloatArray, Matrix, scaled
