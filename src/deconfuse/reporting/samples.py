@@ -122,7 +122,7 @@ def samples_payload(
     place = shown.place(cm.n_classes)
     keys = place[true] * shown.n + place[pred]
     scores = _scores(samples)
-    rows = np.argsort(keys, kind="stable") if scores is None else np.lexsort((-scores, keys))
+    rows = np.argsort(keys, kind="stable") if scores is None else np.lexsort((-scores[kept], keys))
     cells, starts, sizes = np.unique(keys[rows], return_index=True, return_counts=True)
     on_diagonal = cells // shown.n == cells % shown.n
     most = np.where(on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell)
@@ -170,10 +170,6 @@ def _scores(samples: Samples) -> NDArray[np.float64] | None:
             hint="give the score of the predicted class, such as predict_proba(...).max(axis=1).",
         )
     return scores
-
-
-def _taken(values: Any, rows: NDArray[np.int64]) -> list[Any]:
-    return [values[row] for row in rows]
 
 
 def _with_classes(samples: Samples, cm: ConfusionMatrix) -> NDArray[np.int64]:
