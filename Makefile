@@ -8,13 +8,18 @@ BIN = $(VENV)/bin
 EXTRAS = arrow,dask,experiments,mlflow,notebook,tensorboard,torch
 CONSTRAINTS = -c constraints.txt
 
-.PHONY: demo test lint types script-types install install-spark docs gallery benchmarks clean
+.PHONY: demo test check lint types script-types install install-spark docs gallery benchmarks clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/deconfuse demo
 
 test: install
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The tests that need no browser, cluster or simulation: for the minute between two edits.
+check: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not browser and not spark and not dask" \
+		tests/test_*.py tests/scaling tests/properties tests/packaging/test_imports.py
 
 lint: install
 	$(BIN)/ruff check .
@@ -32,7 +37,9 @@ install: $(VENV)/test.stamp
 install-spark: install
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) -e ".[spark]"
 
-docs: install
+# Needs the package and the documentation's tools alone, neither torch nor the other extras.
+docs: $(VENV)/demo.stamp
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --group docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 gallery: install

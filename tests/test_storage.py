@@ -262,7 +262,7 @@ def sparse_cells(**changes: Any) -> dict[str, Any]:
         ({"labels": []}, "list of class names"),
         ({"labels": ["cat", 1]}, "`labels` must be of type 'str', got 'cat', 1"),
         ({"labels": ["cat", "cat"]}, "`labels` must be distinct"),
-        ({"labels": ["cat"]}, "one name per class"),
+        ({"labels": ["cat"]}, "counts of 1 classes and outcomes, got 2"),
         ({"label_type": "int"}, "`labels` must be of type 'int'"),
         ({"label_type": "date"}, "`labels` must be dates"),
         ({"label_type": "float"}, "`labels` must be of type 'float'"),

@@ -57,6 +57,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 
 def to_csv(cm: ConfusionMatrix) -> bytes:
     """Return the matrix as CSV in UTF-8."""
+    if cm.outcomes:
+        raise InputError(
+            f"A matrix with outcomes cannot be saved as CSV, got {show(cm.outcomes)}.",
+            hint="save it as JSON or NPZ, which keep them.",
+        )
     stream = io.StringIO(newline="")
     # Quotes around all text keep names apart from numbers, whatever is in them.
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")

@@ -111,6 +111,30 @@ class ConfusionMatrix:
         made._fill(classes, square, outcomes, beside)
         return made
 
+    @classmethod
+    def _split(cls, classes: Classes, outcomes: tuple[str, ...], whole: Counts) -> ConfusionMatrix:
+        """Make a matrix of counts over the classes and then the outcomes."""
+        if not outcomes:
+            return cls._of(classes, whole)
+        size = len(classes)
+        rows, columns, values = whole.entries()
+        is_beside = (rows >= size) | (columns >= size)
+        squares = None
+        if whole.is_weighted:
+            squares = np.asarray(whole.variances[rows, columns]).ravel()[is_beside]
+        beside = Counts.at(
+            rows[is_beside], columns[is_beside], values[is_beside], squares, whole.n_classes
+        )
+        return cls._of(classes, whole.take(np.arange(size)), outcomes, beside)
+
+    @property
+    def _whole(self) -> Counts:
+        """Counts over the classes and then the outcomes."""
+        if self._beside is None:
+            return self._square
+        size = self.n_classes + len(self.outcomes)
+        return self._square.move(np.arange(self.n_classes), size) + self._beside
+
     def _fill(
         self, classes: Classes, square: Counts, outcomes: tuple[str, ...], beside: Counts | None
     ) -> None:
@@ -768,24 +792,12 @@ class ConfusionMatrix:
         outcomes = (*self.outcomes, str(label))
         if outcomes.count(str(label)) > 1:
             raise InputError(f"{label!r} is an outcome already.")
-        # The class takes the place behind all that are beside the square now.
-        order = self.classes.positions(kept)
-        place = self.classes.place[label]
-        size = len(kept) + len(outcomes)
-        to = np.full(self.n_classes, size - 1)
-        to[order] = np.arange(len(kept))
-        rows, columns, values = self._square.entries()
-        is_beside = (rows == place) | (columns == place)
-        squares = None
-        if self.is_weighted:
-            squares = np.asarray(self.variances[rows, columns]).ravel()[is_beside]
-        moved = Counts.at(
-            to[rows[is_beside]], to[columns[is_beside]], values[is_beside], squares, size
-        )
-        if self._beside is not None:
-            more = len(kept) + np.arange(len(self.outcomes))
-            moved = moved + self._beside.move(np.append(to, more).astype(np.intp), size)
-        return ConfusionMatrix._of(classes, self._square.take(order), outcomes, moved)
+        # The class goes behind all that is beside the square now.
+        to = np.full(self.n_classes, len(kept) + len(outcomes) - 1)
+        to[self.classes.positions(kept)] = np.arange(len(kept))
+        places = np.append(to, len(kept) + np.arange(len(self.outcomes))).astype(np.intp)
+        whole = self._whole.move(places, len(kept) + len(outcomes))
+        return ConfusionMatrix._split(classes, outcomes, whole)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the counts as a DataFrame with the axes named "true" and "predicted"."""

@@ -23,7 +23,9 @@ import scipy.sparse as sp
 from deconfuse import _csv_matrix
 from deconfuse._checks import CountMatrix, Label, kind_of, show
 from deconfuse._files import write_bytes
+from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import Counts
 from deconfuse.errors import InputError
 from deconfuse.reading.matrices import TableOptions, scattered
 
@@ -127,7 +129,27 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> FileFormat:
 def _header(cm: ConfusionMatrix) -> dict[str, Any]:
     kind = kind_of(cm.labels[0])
     names = [str(name) for name in cm.labels] if kind == "date" else list(cm.labels)
-    return {"type": _MARK, "version": _VERSION, "label_type": kind, "labels": names}
+    header = {"type": _MARK, "version": _VERSION, "label_type": kind, "labels": names}
+    # Counts are then over the classes and these.
+    return header | ({"outcomes": list(cm.outcomes)} if cm.outcomes else {})
+
+
+def _outcomes(header: dict[str, Any]) -> tuple[str, ...]:
+    names = header.get("outcomes", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("`outcomes` must be a list of names.")
+    return tuple(names)
+
+
+def _made(names: tuple[Label, ...], header: dict[str, Any], counts: Counts) -> ConfusionMatrix:
+    """Return the matrix of a header and its counts."""
+    outcomes = _outcomes(header)
+    size = len(names) + len(outcomes)
+    if counts.n_classes != size:
+        raise InputError(
+            f"It must have counts of {size:,} classes and outcomes, got {counts.n_classes:,}."
+        )
+    return ConfusionMatrix._split(Classes.of(names), outcomes, counts)
 
 
 def _names(header: Any) -> tuple[Label, ...]:
@@ -153,9 +175,10 @@ def _names(header: Any) -> tuple[Label, ...]:
 
 
 def _to_json(cm: ConfusionMatrix) -> bytes:
-    document = _header(cm) | {"counts": _listed(cm.counts)}
-    if cm.is_weighted:
-        document["variances"] = _listed(cm.variances)
+    whole = cm._whole
+    document = _header(cm) | {"counts": _listed(whole.cells)}
+    if whole.is_weighted:
+        document["variances"] = _listed(whole.variances)
     return (json.dumps(document, allow_nan=False) + "\n").encode("ascii")
 
 
@@ -178,11 +201,11 @@ def _from_json(data: bytes) -> ConfusionMatrix:
         # Also a number of more digits than Python reads.
         raise InputError(f"It cannot be read as JSON: {error}.") from None
     names = _names(document)
-    counts = _unlisted(document.get("counts"), len(names))
+    size = len(names) + len(_outcomes(document))
+    counts = _unlisted(document.get("counts"), size)
     variances = document.get("variances")
-    return ConfusionMatrix(
-        counts, names, None if variances is None else _unlisted(variances, len(names))
-    )
+    spread = None if variances is None else _unlisted(variances, size)
+    return _made(names, document, Counts.of(counts, spread))
 
 
 def _unlisted(cells: Any, n_classes: int) -> Any:
@@ -196,9 +219,10 @@ def _unlisted(cells: Any, n_classes: int) -> Any:
 def _to_npz(cm: ConfusionMatrix) -> bytes:
     header = json.dumps(_header(cm)).encode("ascii")
     arrays = {"header": np.frombuffer(header, dtype=np.uint8)}
-    arrays |= _packed("counts", cm.counts)
-    if cm.is_weighted:
-        arrays |= _packed("variances", cm.variances)
+    whole = cm._whole
+    arrays |= _packed("counts", whole.cells)
+    if whole.is_weighted:
+        arrays |= _packed("variances", whole.variances)
     stream = io.BytesIO()
     np.savez_compressed(stream, **cast(dict[str, Any], arrays))
     return stream.getvalue()
@@ -228,10 +252,11 @@ def _from_npz(data: bytes) -> ConfusionMatrix:
     except (KeyError, ValueError, RecursionError):
         raise InputError("It must have a header of class names.") from None
     names = _names(header)
-    counts = _unpacked("counts", arrays, len(names))
+    size = len(names) + len(_outcomes(header))
+    counts = _unpacked("counts", arrays, size)
     if counts is None:
         raise InputError("It must have counts.")
-    return ConfusionMatrix(counts, names, _unpacked("variances", arrays, len(names)))
+    return _made(names, header, Counts.of(counts, _unpacked("variances", arrays, size)))
 
 
 def _array(archive: zipfile.ZipFile, name: str, limit: int) -> npt.NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ def test_outcomes_are_kept_by_merging_coarsening_and_copying(
     ]
     assert sum(halves) == cm
     assert pickle.loads(pickle.dumps(cm)) == cm
+    with tempfile.TemporaryDirectory() as folder:
+        for format in ("json", "npz"):
+            cm.save(f"{folder}/matrix.{format}")
+            assert dc.ConfusionMatrix.load(f"{folder}/matrix.{format}") == cm
+            assert dc.ConfusionMatrix.from_file(f"{folder}/matrix.{format}") == cm
+        with pytest.raises(dc.InputError, match="cannot be saved as CSV"):
+            cm.save(f"{folder}/matrix.csv")
     assert cm == cm.T.T
     coarse = cm.merge_classes({"ab": ["a", "b"]})
     assert coarse.n_samples == cm.n_samples
