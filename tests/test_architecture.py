@@ -34,7 +34,7 @@ LATE = {
     ("confusion", "reporting.display"),
     ("confusion", "statistics.metrics"),
     ("geometry.compare", "reporting.geometry_plots"),
-    ("geometry.sensitivity", "reporting.geometry_plots"),
+    ("geometry.grid_sensitivity", "reporting.geometry_plots"),
     ("normalization", "reporting.display"),
     ("normalization", "statistics.uncertainty"),
     ("statistics.comparison", "reporting.document"),

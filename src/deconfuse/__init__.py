@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from deconfuse.geometry.compare import GeometryAgreement, geometry_agreement
     from deconfuse.geometry.frame_geometry import geometric_confusions_from_frame
     from deconfuse.geometry.gcm import geometric_confusion, geometric_confusions
+    from deconfuse.geometry.grid_sensitivity import GeometrySensitivity, geometry_sensitivity
     from deconfuse.geometry.result import GeometricConfusion
-    from deconfuse.geometry.sensitivity import GeometrySensitivity, geometry_sensitivity
     from deconfuse.normalization import Normalized, normalize
     from deconfuse.rebalance import Rebalancer, class_weights
     from deconfuse.reporting.geometry_plots import (
@@ -62,7 +62,7 @@ _HOMES = {
     "Finding": "deconfuse.statistics.findings",
     "GeometricConfusion": "deconfuse.geometry.result",
     "GeometryAgreement": "deconfuse.geometry.compare",
-    "GeometrySensitivity": "deconfuse.geometry.sensitivity",
+    "GeometrySensitivity": "deconfuse.geometry.grid_sensitivity",
     "GeometryWarning": "deconfuse.errors",
     "Hierarchy": "deconfuse.statistics.hierarchy",
     "InputError": "deconfuse.errors",
@@ -86,7 +86,7 @@ _HOMES = {
     "geometric_confusions": "deconfuse.geometry.gcm",
     "geometric_confusions_from_frame": "deconfuse.geometry.frame_geometry",
     "geometry_agreement": "deconfuse.geometry.compare",
-    "geometry_sensitivity": "deconfuse.geometry.sensitivity",
+    "geometry_sensitivity": "deconfuse.geometry.grid_sensitivity",
     "hierarchy": "deconfuse.statistics.hierarchy",
     "kl_divergence": "deconfuse.agreement",
     "l1_distance": "deconfuse.agreement",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from deconfuse.normalization import Normalized
     from deconfuse.reading.score_columns import Scores
+    from deconfuse.reading.storage import FileFormat
     from deconfuse.statistics.metrics import PerClass
-    from deconfuse.storage import FileFormat
 
 __all__ = ["ConfusionMatrix"]
 
@@ -473,7 +473,7 @@ class ConfusionMatrix:
                [1, 1]])
         """
         from deconfuse.reading.pairs import ClassOptions
-        from deconfuse.reading.table import count_file
+        from deconfuse.reading.prediction_table import count_file
 
         return count_file(
             path,
@@ -826,7 +826,7 @@ class ConfusionMatrix:
         InputError
             If the format is unknown, or the folder does not exist or cannot be written to.
         """
-        from deconfuse.storage import write_matrix
+        from deconfuse.reading.storage import write_matrix
 
         write_matrix(self, path, format=format)
 
@@ -859,7 +859,7 @@ class ConfusionMatrix:
         InputError
             If the file is damaged, cut short, of another version or no matrix.
         """
-        from deconfuse.storage import read_matrix
+        from deconfuse.reading.storage import read_matrix
 
         return read_matrix(path, format=format, transpose=transpose, drop=drop, labels=labels)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.table import PredictionTable, open_table
+from deconfuse.reading.prediction_table import PredictionTable, open_table
 from tests.reading.files import FORMATS, zstd_bytes
 
 Bytes = Callable[[np.random.Generator], bytes]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.reading.count_checks import refuse_shares
 from deconfuse.reading.matrices import named_counts
-from deconfuse.storage import read_matrix
+from deconfuse.reading.storage import read_matrix
 
 COUNTS = [[50, 3], [4, 60]]
 NAMES = ["a", "b"]

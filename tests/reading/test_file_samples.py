@@ -10,7 +10,7 @@ from PIL import Image
 
 import deconfuse as dc
 from deconfuse.errors import InputError
-from deconfuse.reading.table import PredictionTable, Rows, TwoModels, open_table
+from deconfuse.reading.prediction_table import PredictionTable, Rows, TwoModels, open_table
 from tests.support import require
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.table import PredictionTable, count_file, open_table
+from deconfuse.reading.prediction_table import PredictionTable, count_file, open_table
 from tests.reading.files import arrow_bytes, arrow_stream_bytes, write, zstd_bytes
 
 
@@ -170,7 +170,7 @@ def test_a_key_press_ends_counting(tmp_path: Path) -> None:
         os.link(tmp_path / "x.parquet", tmp_path / f"x{copy}.parquet")
     program = (
         "import sys; from deconfuse import ConfusionMatrix\n"
-        "import deconfuse.reading.table as t; fetch = t.PredictionTable._fetch\n"
+        "import deconfuse.reading.prediction_table as t; fetch = t.PredictionTable._fetch\n"
         "def said(*a, **k): print('counting', flush=True); return fetch(*a, **k)\n"
         "t.PredictionTable._fetch = said\n"
         "try: ConfusionMatrix.from_file(sys.argv[1])\n"

@@ -15,8 +15,8 @@ from PIL import Image
 
 import deconfuse as dc
 from deconfuse.reporting import render
-from deconfuse.reporting.classes import Shown
 from deconfuse.reporting.samples import samples_payload
+from deconfuse.reporting.shown_classes import Shown
 from deconfuse.reporting.thumbnails import Thumbnails
 from tests.reporting.studies import matrix, predictions
 from tests.support import require

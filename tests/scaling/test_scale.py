@@ -164,7 +164,9 @@ def test_general_margins_of_many_classes_are_decided_by_a_flow(is_sparse: bool) 
     rng = np.random.default_rng(0)
     size = 10_000 if is_sparse else 800
     if is_sparse:
-        matrix = sparse.random_array((size, size), density=10 / size, rng=rng, format="csr")
+        matrix = sparse.random_array(
+            (size, size), density=10 / size, random_state=rng, format="csr"
+        )
         matrix = sparse.csr_array(matrix + sparse.eye_array(size))
     else:
         matrix = rng.gamma(1.0, 1.0, (size, size))

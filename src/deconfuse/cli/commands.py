@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deconfuse.cli import console
-from deconfuse.cli.findings import show_findings
+from deconfuse.cli.found import show_findings
 from deconfuse.cli.inputs import (
     Columns,
     Input,

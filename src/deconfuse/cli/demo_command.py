@@ -78,7 +78,7 @@ def demo(
 def _tell(data: Demo, study: Study) -> None:
     from rich.text import Text
 
-    from deconfuse.cli.findings import show_findings
+    from deconfuse.cli.found import show_findings
     from deconfuse.reporting.display import print_matrix
 
     out, found, trained = console.out(), study.diagnosis(), data.trained

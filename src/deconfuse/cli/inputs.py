@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deconfuse.cli.classes import in_order, split_names
+from deconfuse.cli.class_lists import in_order, split_names
 from deconfuse.cli.console import say, working
 from deconfuse.errors import InputError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reading.pairs import ClassOptions
-    from deconfuse.reading.table import PredictionTable, TwoModels
+    from deconfuse.reading.prediction_table import PredictionTable, TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = [
@@ -215,7 +215,7 @@ def read_models(source: str, columns: Columns, against: str) -> TwoModels:
 def _opened(source: str, columns: Columns) -> Iterator[PredictionTable | ConfusionMatrix]:
     """Open an input once, whatever is asked of it."""
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.table import open_table
+    from deconfuse.reading.prediction_table import open_table
 
     with _local_file(source) as path:
         opened = open_table(path, scores=columns.score_columns)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deconfuse._checks import kind_of, show
-from deconfuse.cli.classes import in_order, over_both
+from deconfuse.cli.class_lists import in_order, over_both
 from deconfuse.cli.console import say
 from deconfuse.cli.inputs import Columns, Input, called
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.table import TwoModels
+    from deconfuse.reading.prediction_table import TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = ["Matching", "TwoInputs", "join_inputs", "paired_inputs", "refuse_weighted_pairs"]
@@ -146,7 +146,7 @@ def _join(
 ) -> TwoModels:
     import numpy as np
 
-    from deconfuse.reading.table import TwoModels
+    from deconfuse.reading.prediction_table import TwoModels
 
     first, second = rows
     kinds = [kind_of(np.asarray(found.y_true).tolist()[0]) for found in rows]

@@ -21,6 +21,7 @@ from deconfuse.geometry.embedding_columns import (
     read_columns,
     spread_columns,
 )
+from deconfuse.geometry.embeddings import check_bin_factor, check_components, check_embeddings
 from deconfuse.geometry.frame_cells import PRED, TRUE, GridOptions, locate
 from deconfuse.geometry.frame_overlaps import join_overlaps
 from deconfuse.geometry.gcm import (
@@ -31,7 +32,6 @@ from deconfuse.geometry.gcm import (
     weigh_all,
 )
 from deconfuse.geometry.grid import BIN_FACTOR
-from deconfuse.geometry.inputs import check_bin_factor, check_components, check_embeddings
 from deconfuse.geometry.projection import fit_projection
 from deconfuse.geometry.result import GeometricConfusion
 from deconfuse.reading.column_names import ColumnChoice, choose_columns

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
-from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid, grid_shifts
-from deconfuse.geometry.histogram import CellCounts
-from deconfuse.geometry.inputs import (
+from deconfuse.geometry.embeddings import (
     check_bin_factor,
     check_components,
     check_embeddings,
     check_shifts,
 )
+from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid, grid_shifts
+from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.projection import FloatArray, Projection, fit_projection
 from deconfuse.geometry.result import Binning, GeometricConfusion, confusions_of
 from deconfuse.normalization import Method, MethodName, Normalized, normalize

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-from deconfuse._csv_matrix import long_fields
 from deconfuse.errors import InputError, MissingExtraError
+from deconfuse.reading.csv_matrix import long_fields
 
 __all__ = ["HEAD_SIZE", "DataFile", "Format", "Header", "inspect_file", "pyarrow", "suffixes_of"]
 

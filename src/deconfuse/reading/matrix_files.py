@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import cast
 
 from deconfuse._checks import show
-from deconfuse._csv_matrix import is_saved
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
 from deconfuse.reading.count_checks import CORNER, is_total
+from deconfuse.reading.csv_matrix import is_saved
 from deconfuse.reading.files import HEAD_SIZE, DataFile, Header
 from deconfuse.reading.matrices import TableOptions
-from deconfuse.storage import FileFormat, parse_matrix
+from deconfuse.reading.storage import FileFormat, parse_matrix
 
 __all__ = ["load_matrices", "refuse_columns"]
 

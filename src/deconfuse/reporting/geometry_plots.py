@@ -11,11 +11,11 @@ import numpy.typing as npt
 from deconfuse._checks import show
 from deconfuse.errors import InputError
 from deconfuse.geometry.compare import GeometryAgreement
+from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusion
-from deconfuse.geometry.inputs import check_embeddings
+from deconfuse.geometry.grid_sensitivity import GeometrySensitivity
 from deconfuse.geometry.projection import FloatArray
 from deconfuse.geometry.result import GeometricConfusion
-from deconfuse.geometry.sensitivity import GeometrySensitivity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse.normalization import Normalized
-from deconfuse.reporting.classes import MAX_SHOWN, Shown
 from deconfuse.reporting.payload import (
     AttributionPayload,
     BucketValuesPayload,
@@ -20,6 +19,7 @@ from deconfuse.reporting.payload import (
     ScalingPayload,
     encode,
 )
+from deconfuse.reporting.shown_classes import MAX_SHOWN, Shown
 from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:

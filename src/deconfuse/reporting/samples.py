@@ -21,7 +21,7 @@ from deconfuse.reporting.thumbnails import Thumbnails
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reporting.classes import Shown
+    from deconfuse.reporting.shown_classes import Shown
 
 __all__ = ["Samples", "samples_payload"]
 

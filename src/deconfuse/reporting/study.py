@@ -16,9 +16,9 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning
 from deconfuse.normalization import Normalized, normalize
 from deconfuse.reporting.changes import change_findings, quoted
-from deconfuse.reporting.classes import Shown, choose_classes
 from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
+from deconfuse.reporting.shown_classes import Shown, choose_classes
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
 from deconfuse.statistics.comparison_text import headline as comparison_headline

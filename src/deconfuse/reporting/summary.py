@@ -11,8 +11,7 @@ from scipy.stats import norm
 from deconfuse._version import __version__
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.reporting.changes import counted_cells
-from deconfuse.reporting.classes import closeness_of, directory_payload
-from deconfuse.reporting.geometry import geometry_payload
+from deconfuse.reporting.geometry_part import geometry_payload
 from deconfuse.reporting.kinds import KINDS
 from deconfuse.reporting.models import model_payload
 from deconfuse.reporting.payload import (
@@ -29,6 +28,7 @@ from deconfuse.reporting.payload import (
     encode,
 )
 from deconfuse.reporting.samples import samples_payload
+from deconfuse.reporting.shown_classes import closeness_of, directory_payload
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:

@@ -185,6 +185,10 @@ def _push(
     network = sparse.csr_array(
         (capacities.astype(np.int32), (tails, heads)), shape=(sink + 1, sink + 1)
     )
+    # Older SciPy takes indices of 32 bits only.
+    network.indices, network.indptr = (
+        part.astype(np.int32) for part in (network.indices, network.indptr)
+    )
     pushed = csgraph.maximum_flow(network, source, sink).flow
     moved = unit * np.asarray(pushed[entry_rows, entry_columns], dtype=np.float64).ravel()
     sent = unit * np.asarray(pushed[[source], :n_rows].toarray(), dtype=np.float64).ravel()

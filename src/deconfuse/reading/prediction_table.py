@@ -354,8 +354,12 @@ class PredictionTable:
         for scan in self._scans:
             if scan.files[0].format == "arrow":
                 validate_arrow(scan, [name for name in names if name is not None])
+        import duckdb
+
         try:
             return self._connection.execute(query.sql, query.parameters).fetchnumpy()
+        except duckdb.InterruptException as error:
+            raise KeyboardInterrupt from error
         except RuntimeError as error:
             # So DuckDB says that somebody pressed Ctrl-C; its errors are others.
             if type(error) is RuntimeError:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from deconfuse.agreement import overlap
 from deconfuse.errors import InputError
 from deconfuse.geometry.compare import geometry_agreement
+from deconfuse.geometry.embeddings import check_bin_factor, check_components
 from deconfuse.geometry.gcm import WEIGHTINGS, bin_coordinates, prepare, weigh_all
 from deconfuse.geometry.grid import BIN_FACTOR, IntArray
-from deconfuse.geometry.inputs import check_bin_factor, check_components
 from deconfuse.geometry.projection import FloatArray, fit_projection
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
 

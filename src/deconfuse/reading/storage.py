@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse import _csv_matrix
 from deconfuse._checks import CountMatrix, Label, kind_of, show
 from deconfuse._files import write_bytes
 from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError
+from deconfuse.reading import csv_matrix
 from deconfuse.reading.matrices import TableOptions, scattered
 
 __all__ = ["FileFormat", "parse_matrix", "read_matrix", "write_matrix"]
@@ -58,7 +58,7 @@ def write_matrix(
         case "json":
             data = _to_json(cm)
         case "csv":
-            data = _csv_matrix.to_csv(cm)
+            data = csv_matrix.to_csv(cm)
         case "npz":
             data = _to_npz(cm)
     write_bytes(path, data)
@@ -105,7 +105,7 @@ def parse_matrix(
             case "json":
                 return options.applied(_from_json(data))
             case "csv":
-                return _csv_matrix.from_csv(data, delimiter=delimiter, options=options)
+                return csv_matrix.from_csv(data, delimiter=delimiter, options=options)
             case "npz":
                 return options.applied(_from_npz(data))
     except InputError as error:

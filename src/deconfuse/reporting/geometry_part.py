@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse.geometry.compare import geometry_agreement
+from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusions
-from deconfuse.geometry.inputs import check_embeddings
 from deconfuse.geometry.projection import fit_projection
 from deconfuse.reporting.payload import EncodedArray, GeometryPayload, PointsPayload, encode
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reporting.classes import Shown
     from deconfuse.reporting.samples import Samples
+    from deconfuse.reporting.shown_classes import Shown
 
 __all__ = ["geometry_payload"]
 
