@@ -124,7 +124,9 @@ class Reader:
     def go(self, fragment: str) -> None:
         """Change the fragment of the address, and wait until the page has followed."""
         self.page.evaluate(
+            # A page that is there already tells of no change.
             "(fragment) => new Promise((done) => {"
+            " if (location.hash.replace(/^#/, '') === fragment) { done(); return; }"
             " addEventListener('hashchange', done, { once: true }); location.hash = fragment; })",
             fragment,
         )
