@@ -164,3 +164,14 @@ def test_refusals_of_all_classes_alike_are_one_finding() -> None:
     outcomes = [finding for finding in found.findings if finding.kind == "outcome"]
     assert len(outcomes) == 1
     assert "No difference between classes is shown" in outcomes[0].sentence
+
+
+def test_weights_scale_certainty_and_not_what_is_said() -> None:
+    true, pred = ["a"] * 40 + ["b"] * 40, ["a"] * 40 + ["b"] * 30 + ["refused"] * 10
+    plain = dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["refused"])
+    heavy = dc.ConfusionMatrix.from_predictions(
+        true, pred, outcomes=["refused"], sample_weight=[3.0] * 80
+    )
+    one, other = outcome_rates(plain)[1], outcome_rates(heavy)[1]
+    assert (other.count, other.total) == (30.0, 120.0)
+    assert (other.rate, other.low, other.p_value) == pytest.approx((one.rate, one.low, one.p_value))

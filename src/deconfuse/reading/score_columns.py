@@ -54,7 +54,7 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(self, n_scores: int, labels: Any) -> tuple[Label, ...]:
+    def class_list(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
         """Return the class of each score, in the type of the labels.
 
         Raises
@@ -62,7 +62,6 @@ class ScoreColumns:
         InputError
             If no label is one of them: then columns have other names than their classes.
         """
-        labels = list(getattr(labels, "distinct", labels))
         classes = self._typed_classes(n_scores, labels)
         refuse_strange_scores(self, classes, labels)
         return classes

@@ -75,12 +75,15 @@ class OutcomeRates(Sequence[OutcomeRate]):
     coverage_interval : (float, float)
     p_values : dict of (outcome, side) to float
         Of no difference in the rate between classes.
+    unit : float
+        Effective samples per unit of weight; 1 without weights.
     """
 
     rates: tuple[OutcomeRate, ...]
     coverage: float
     coverage_interval: tuple[float, float]
     p_values: dict[tuple[str, str], float]
+    unit: float
 
     @overload
     def __getitem__(self, index: int) -> OutcomeRate: ...
@@ -128,10 +131,10 @@ def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
     ('b', 0.48, 0.0, True)
     """
     unit = _unit(cm)
-    answered = np.asarray(cm.label_counts, dtype=np.float64) * unit
-    predicted = np.asarray(cm.prediction_counts, dtype=np.float64) * unit
-    said = np.asarray(cm.outcome_counts, dtype=np.float64) * unit
-    background = np.asarray(cm.background_counts, dtype=np.float64).T * unit
+    answered = np.asarray(cm.label_counts, dtype=np.float64)
+    predicted = np.asarray(cm.prediction_counts, dtype=np.float64)
+    said = np.asarray(cm.outcome_counts, dtype=np.float64)
+    background = np.asarray(cm.background_counts, dtype=np.float64).T
     rates: list[OutcomeRate] = []
     p_values: dict[tuple[str, str], float] = {}
     answers = ("answer", said, answered + said.sum(axis=1))
@@ -139,12 +142,14 @@ def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
     for side, counts, totals in (answers, nothing):
         for k, outcome in enumerate(cm.outcomes):
             if counts[:, k].any():
-                rates += _rates_of(cm.labels, outcome, side, (counts[:, k], totals), level)
-                p_values[outcome, side] = _p_of_equal_rates(counts[:, k], totals)
+                rates += _rates_of(cm.labels, outcome, side, (counts[:, k], totals), level, unit)
+                p_values[outcome, side] = _p_of_equal_rates(counts[:, k] * unit, totals * unit)
     total = float((answered + said.sum(axis=1)).sum())
     coverage = float(answered.sum()) / total if total else float("nan")
-    low, high = wilson(np.array([coverage]), np.array([total]), float(norm.ppf(0.5 + level / 2)))
-    return OutcomeRates(tuple(rates), coverage, (float(low[0]), float(high[0])), p_values)
+    low, high = wilson(
+        np.array([coverage]), np.array([total * unit]), float(norm.ppf(0.5 + level / 2))
+    )
+    return OutcomeRates(tuple(rates), coverage, (float(low[0]), float(high[0])), p_values, unit)
 
 
 def _unit(cm: ConfusionMatrix) -> float:
@@ -159,13 +164,16 @@ def _rates_of(
     side: str,
     table: tuple[NDArray[np.float64], NDArray[np.float64]],
     level: float,
+    unit: float,
 ) -> list[OutcomeRate]:
     counts, totals = table
     with np.errstate(invalid="ignore"):
         rates = counts / totals
         others = (counts.sum() - counts) / (totals.sum() - totals)
-    low, high = wilson(rates, totals, float(norm.ppf(0.5 + level / 2)))
-    raw = [_p_against_others(c, n, counts.sum(), totals.sum()) for c, n in zip(*table, strict=True)]
+    low, high = wilson(rates, totals * unit, float(norm.ppf(0.5 + level / 2)))
+    tested = counts * unit, totals * unit
+    sums = tested[0].sum(), tested[1].sum()
+    raw = [_p_against_others(c, n, *sums) for c, n in zip(*tested, strict=True)]
     columns = (counts, totals, rates, low, high, others, adjust(np.array(raw), "holm"))
     return [
         OutcomeRate(label, outcome, side, *(float(column[k]) for column in columns))
@@ -208,7 +216,7 @@ def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
             ordered = sorted(frequent, key=lambda rate: -rate.low)
             found += [_class_finding(rate) for rate in ordered]
         else:
-            found.append(_total_finding(chosen, level))
+            found.append(_total_finding(chosen, level, rates.unit))
     return tuple(sorted(found, key=lambda finding: not finding.classes))
 
 
@@ -229,10 +237,11 @@ def _class_finding(rate: OutcomeRate) -> Finding:
     return Finding("outcome", min(rate.rate, 1.0), sentence, advice, (rate.label,))
 
 
-def _total_finding(chosen: Sequence[OutcomeRate], level: float) -> Finding:
+def _total_finding(chosen: Sequence[OutcomeRate], level: float, unit: float) -> Finding:
     count, total = (sum(getattr(rate, name) for rate in chosen) for name in ("count", "total"))
     share = count / total
-    low, high = wilson(np.array([share]), np.array([total]), float(norm.ppf(0.5 + level / 2)))
+    z = float(norm.ppf(0.5 + level / 2))
+    low, high = wilson(np.array([share]), np.array([total * unit]), z)
     outcome, of = quoted(chosen[0].outcome), f"{count_text(count)} of {count_text(total)}"
     what = f"{outcome} is the answer for {of} samples"
     if chosen[0].side == "background":
