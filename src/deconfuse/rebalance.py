@@ -345,7 +345,7 @@ def class_weights(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) ->
     >>> from deconfuse import ConfusionMatrix, class_weights
     >>> cm = ConfusionMatrix.from_counts([[90, 10], [40, 60]], labels=["common", "rare"])
     >>> {name: round(weight, 2) for name, weight in class_weights(cm).items()}
-    {'common': 0.86, 'rare': 1.14}
+    {'common': 0.85, 'rare': 1.15}
     """
     if not isinstance(cm, ConfusionMatrix):
         cm = ConfusionMatrix.from_counts(cm)
