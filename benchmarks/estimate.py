@@ -28,7 +28,8 @@ from benchmarks.classifiers import (
     class_shares,
     error_rates,
 )
-from deconfuse import UndefinedCellsWarning, estimate_bi, load_example, normalize, overlap
+from deconfuse import estimate_bi, load_example, normalize, overlap
+from deconfuse.errors import UndefinedCellsWarning
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

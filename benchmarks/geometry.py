@@ -204,7 +204,7 @@ def _part(kind: str, *arguments: str) -> dict[str, Any]:
 
         start = time.perf_counter()
         table = pq.read_table(arguments[0])
-        gs = dc.geometric_confusions_from_frame(table, embedding=columns)
+        gs = dc.geometry.geometric_confusions_from_frame(table, embedding=columns)
     else:
         import duckdb
 
@@ -216,7 +216,7 @@ def _part(kind: str, *arguments: str) -> dict[str, Any]:
         connection.execute("SET enable_progress_bar = false")
         start = time.perf_counter()
         relation = connection.read_parquet(path)
-        gs = dc.geometric_confusions_from_frame(relation, embedding=columns)
+        gs = dc.geometry.geometric_confusions_from_frame(relation, embedding=columns)
     seconds = time.perf_counter() - start
     matrix = np.asarray(gs["bi"].matrix) / gs["bi"].cell_volume
     return {"seconds": seconds, "peak": _peak_memory(), "matrix": matrix.tolist()}

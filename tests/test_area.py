@@ -20,7 +20,7 @@ def published():
 
 
 def test_reproduces_olofsson_2014(published):
-    estimate = dc.map_accuracy(published, dict(zip(NAMES, PIXELS, strict=True)))
+    estimate = dc.area.map_accuracy(published, dict(zip(NAMES, PIXELS, strict=True)))
     assert estimate.users.round(2).tolist() == [0.88, 0.73, 0.93, 0.96]
     assert estimate.producers.round(2).tolist() == [0.75, 0.85, 0.93, 0.96]
     assert round(estimate.overall, 2) == 0.95
@@ -41,7 +41,7 @@ def test_reproduces_olofsson_2014(published):
 def test_reproduces_olofsson_2013():
     by_map_class = np.array([[97, 0, 3], [3, 279, 18], [2, 1, 97]])
     cm = dc.ConfusionMatrix.from_counts(by_map_class.T)
-    estimate = dc.map_accuracy(cm, [22_353, 1_122_543, 610_228])
+    estimate = dc.area.map_accuracy(cm, [22_353, 1_122_543, 610_228])
     assert estimate.proportions.T.round(3).tolist() == [
         [0.012, 0.0, 0.0],
         [0.006, 0.595, 0.038],
@@ -53,8 +53,8 @@ def test_reproduces_olofsson_2013():
 
 
 def test_proportions_are_the_weighted_counts(published):
-    estimate = dc.map_accuracy(published, PIXELS)
-    weighted = dc.area_weighted(published, PIXELS)
+    estimate = dc.area.map_accuracy(published, PIXELS)
+    weighted = dc.area.area_weighted(published, PIXELS)
     assert weighted.total == pytest.approx(published.total)
     np.testing.assert_allclose(weighted.normalize("all").matrix, estimate.proportions, atol=1e-15)
     np.testing.assert_allclose(
@@ -64,7 +64,7 @@ def test_proportions_are_the_weighted_counts(published):
 
 
 def test_variances_are_sums_of_squared_weights(published):
-    weighted = dc.area_weighted(published, PIXELS)
+    weighted = dc.area.area_weighted(published, PIXELS)
     seen = published.counts > 0
     weights = weighted.counts[seen] / published.counts[seen]
     np.testing.assert_allclose(weighted.variances[seen], weights**2 * published.counts[seen])
@@ -73,7 +73,7 @@ def test_variances_are_sums_of_squared_weights(published):
 def test_areas_do_not_change_the_bi_normalized_matrix():
     cm = dc.ConfusionMatrix.from_counts(OLOFSSON_2014.T + 1)
     plain = cm.normalize("bi", 0.0).matrix
-    weighted = dc.area_weighted(cm, PIXELS).normalize("bi", 0.0).matrix
+    weighted = dc.area.area_weighted(cm, PIXELS).normalize("bi", 0.0).matrix
     np.testing.assert_allclose(weighted, plain, atol=1e-9)
 
 
@@ -89,7 +89,7 @@ def test_estimates_and_errors_hold_in_repeated_sampling():
     for _ in range(400):
         columns = [rng.multinomial(n, truth[:, j]) for j, n in enumerate(sizes)]
         cm = dc.ConfusionMatrix.from_counts(np.transpose(columns))
-        estimates.append(dc.map_accuracy(cm, areas))
+        estimates.append(dc.area.map_accuracy(cm, areas))
     producers = np.array([e.producers for e in estimates])
     stated = np.mean([e.producers_error for e in estimates], axis=0)
     np.testing.assert_allclose(producers.mean(axis=0), exact, atol=0.01)
@@ -102,7 +102,7 @@ def test_estimates_and_errors_hold_in_repeated_sampling():
 
 
 def test_intervals_of_the_whole_map(published):
-    estimate = dc.map_accuracy(published, PIXELS)
+    estimate = dc.area.map_accuracy(published, PIXELS)
     low, high = estimate.interval("overall")
     assert low.shape == high.shape == ()
     assert 0.9 < low < estimate.overall < high < 1
@@ -112,7 +112,7 @@ def test_intervals_of_the_whole_map(published):
 
 
 def test_a_class_that_is_always_right_has_an_interval():
-    estimate = dc.map_accuracy([[20, 0, 2], [0, 30, 3], [0, 0, 0]], [5, 3, 2])
+    estimate = dc.area.map_accuracy([[20, 0, 2], [0, 30, 3], [0, 0, 0]], [5, 3, 2])
     low, high = estimate.interval("users")
     # Wilson's score interval of 20 of 20, and of 0 of 5.
     reach = 1.959964**2
@@ -121,17 +121,17 @@ def test_a_class_that_is_always_right_has_an_interval():
 
 
 def test_no_interval_where_all_points_agree():
-    estimate = dc.map_accuracy([[20, 0, 0], [0, 30, 1], [0, 2, 9]], [5, 3, 2])
+    estimate = dc.area.map_accuracy([[20, 0, 0], [0, 30, 1], [0, 2, 9]], [5, 3, 2])
     for name in ("areas", "producers"):
         low, high = estimate.interval(name)
         assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, False, False]
     assert estimate.interval("areas", scale="plain")[0][0] == estimate.areas[0] == 5
     # One map class all right and one all wrong: what is right has no spread either.
-    mixed = dc.map_accuracy([[20, 10], [0, 0]], [5, 3])
+    mixed = dc.area.map_accuracy([[20, 10], [0, 0]], [5, 3])
     assert mixed.overall == 5 / 8
     assert np.isnan(mixed.interval("overall")).all()
     assert not np.isnan(mixed.interval("users")).any()
-    right = dc.map_accuracy([[20, 0], [0, 30]], [5, 3])
+    right = dc.area.map_accuracy([[20, 0], [0, 30]], [5, 3])
     assert [line.split()[-1] for line in str(right).splitlines()[2:]] == ["5.000", "3.000"]
     assert repr(right) == "<MapAccuracy of 2 classes: overall 1.000, from 50 points>"
 
@@ -142,7 +142,7 @@ def test_areas_as_a_frame_of_one_column(published):
     import polars as pl
     import pyarrow as pa
 
-    expected = dc.map_accuracy(published, PIXELS).areas.tolist()
+    expected = dc.area.map_accuracy(published, PIXELS).areas.tolist()
     order = [2, 0, 3, 1]
     shuffled = {"area": [PIXELS[k] for k in order]}
     frames = [
@@ -152,40 +152,40 @@ def test_areas_as_a_frame_of_one_column(published):
         pa.table({"area": PIXELS}),
     ]
     for frame in frames:
-        assert dc.map_accuracy(published, frame).areas.tolist() == expected
-        assert dc.area_weighted(published, frame).total == pytest.approx(published.total)
+        assert dc.area.map_accuracy(published, frame).areas.tolist() == expected
+        assert dc.area.area_weighted(published, frame).total == pytest.approx(published.total)
     two = pd.DataFrame({"area": PIXELS, "name": NAMES})
     for wide in (two, pl.from_pandas(two), pa.Table.from_pandas(two)):
         with pytest.raises(dc.InputError, match="got a table with the columns 'area', 'name'"):
-            dc.map_accuracy(published, wide)
+            dc.area.map_accuracy(published, wide)
 
 
 def test_areas_as_a_tensor(published):
     require("torch")
     import torch
 
-    expected = dc.map_accuracy(published, PIXELS).areas
+    expected = dc.area.map_accuracy(published, PIXELS).areas
     areas = torch.tensor(PIXELS, dtype=torch.float32, requires_grad=True)
-    np.testing.assert_allclose(dc.map_accuracy(published, areas).areas, expected)
+    np.testing.assert_allclose(dc.area.map_accuracy(published, areas).areas, expected)
     halves = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.bfloat16)
-    assert dc.map_accuracy(published, halves).total_area == 15
+    assert dc.area.map_accuracy(published, halves).total_area == 15
 
 
 def test_shows_itself_with_intervals(published):
-    estimate = dc.map_accuracy(published, PIXELS)
+    estimate = dc.area.map_accuracy(published, PIXELS)
     head, names, first, *_ = str(estimate).splitlines()
     assert head == "overall accuracy 0.95 (0.92 to 0.96), 95 % intervals"
     assert names.split("  ")[0] == "map class"
     assert "0.88 (0.78 to 0.94)" in first
     assert "235,086 (" in first
-    assert "nan" not in str(dc.map_accuracy([[20, 0], [0, 30]], [5, 3]))
+    assert "nan" not in str(dc.area.map_accuracy([[20, 0], [0, 30]], [5, 3]))
     hostile = dc.ConfusionMatrix.from_counts([[9, 1], [1, 9]], labels=["\x1b[31mred", "b"])
-    assert "\x1b" not in str(dc.map_accuracy(hostile, [1, 1]))
+    assert "\x1b" not in str(dc.area.map_accuracy(hostile, [1, 1]))
 
 
 @pytest.mark.parametrize(("total", "decimals"), [(1, 3), (100, 1), (100_000, 0), (0.01, 5)])
 def test_shows_areas_of_any_unit_with_as_many_digits_as_they_need(total, decimals):
-    estimate = dc.map_accuracy([[500, 10], [5, 400]], [0.35 * total, 0.65 * total])
+    estimate = dc.area.map_accuracy([[500, 10], [5, 400]], [0.35 * total, 0.65 * total])
     area = total * (0.35 * 500 / 505 + 0.65 * 10 / 410)
     low, high = (end[0] for end in estimate.interval("areas"))
     numbers = [f"{value:,.{decimals}f}" for value in (area, low, high)]
@@ -199,16 +199,16 @@ def test_a_series_is_taken_by_its_names(published):
 
     areas = dict(zip(NAMES, PIXELS, strict=True))
     backwards = pd.Series(areas)[::-1]
-    expected = dc.map_accuracy(published, areas)
-    np.testing.assert_array_equal(dc.map_accuracy(published, backwards).areas, expected.areas)
-    assert dc.area_weighted(published, backwards) == dc.area_weighted(published, areas)
+    expected = dc.area.map_accuracy(published, areas)
+    np.testing.assert_array_equal(dc.area.map_accuracy(published, backwards).areas, expected.areas)
+    assert dc.area.area_weighted(published, backwards) == dc.area.area_weighted(published, areas)
     # Numbers that pandas gives by itself are no names, unless the classes have them.
     np.testing.assert_array_equal(
-        dc.map_accuracy(published, pd.Series(PIXELS)).areas, expected.areas
+        dc.area.map_accuracy(published, pd.Series(PIXELS)).areas, expected.areas
     )
     numbered = dc.ConfusionMatrix.from_counts(OLOFSSON_2014.T, labels=[3, 2, 1, 0])
     np.testing.assert_array_equal(
-        dc.map_accuracy(numbered, pd.Series(PIXELS[::-1])).areas, expected.areas
+        dc.area.map_accuracy(numbered, pd.Series(PIXELS[::-1])).areas, expected.areas
     )
 
 
@@ -217,16 +217,16 @@ def test_a_series_of_other_names_is_refused(published):
     import pandas as pd
 
     with pytest.raises(dc.InputError, match="got 'deforestation' missing and 'loss' unk") as caught:
-        dc.map_accuracy(published, pd.Series(PIXELS, index=["loss", *NAMES[1:]]))
+        dc.area.map_accuracy(published, pd.Series(PIXELS, index=["loss", *NAMES[1:]]))
     assert "a list has the areas in matrix order" in str(caught.value)
     with pytest.raises(dc.InputError, match="once, got 'forest gain' more than once") as caught:
-        dc.area_weighted(published, pd.Series([*PIXELS, 1], index=[*NAMES, NAMES[1]]))
+        dc.area.area_weighted(published, pd.Series([*PIXELS, 1], index=[*NAMES, NAMES[1]]))
     assert "groupby(level=0).sum()" in str(caught.value)
 
 
 def test_a_class_without_area_and_samples_is_undefined():
     cm = dc.ConfusionMatrix.from_counts([[5, 1, 0], [1, 5, 0], [0, 2, 0]])
-    estimate = dc.map_accuracy(cm, [1, 1, 0])
+    estimate = dc.area.map_accuracy(cm, [1, 1, 0])
     assert np.isnan(estimate.users[2])
     assert estimate.producers[2] == 0
     assert estimate.areas.sum() == pytest.approx(2)
@@ -249,19 +249,19 @@ def test_a_class_without_area_and_samples_is_undefined():
 )
 def test_bad_areas_are_refused(counts, areas, message):
     with pytest.raises(dc.InputError, match=message):
-        dc.map_accuracy(dc.ConfusionMatrix.from_counts(counts), areas)
+        dc.area.map_accuracy(dc.ConfusionMatrix.from_counts(counts), areas)
 
 
 def test_weighted_counts_are_refused(published):
     with pytest.raises(dc.InputError, match="unweighted counts"):
-        dc.map_accuracy(dc.area_weighted(published, PIXELS), PIXELS)
+        dc.area.map_accuracy(dc.area.area_weighted(published, PIXELS), PIXELS)
 
 
 def test_very_many_classes_are_refused():
     labels = np.arange(3000)
     cm = dc.ConfusionMatrix.from_predictions(labels, labels)
     with pytest.raises(dc.InputError, match="at most 2,048 classes, got 3,000"):
-        dc.area_weighted(cm, np.ones(3000))
+        dc.area.area_weighted(cm, np.ones(3000))
 
 
 @pytest.mark.parametrize(
@@ -276,4 +276,4 @@ def test_very_many_classes_are_refused():
 )
 def test_bad_intervals_are_refused(published, arguments, options, message):
     with pytest.raises(dc.InputError, match=message):
-        dc.map_accuracy(published, PIXELS).interval(*arguments, **options)
+        dc.area.map_accuracy(published, PIXELS).interval(*arguments, **options)

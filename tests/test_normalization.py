@@ -42,7 +42,7 @@ def test_aliases_are_scikit_learns() -> None:
 def test_undefined_cells_are_nan_and_named(method: str, axis: int) -> None:
     counts = np.array([[5.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
     cm = pets(counts if axis == 1 else counts.T)
-    with pytest.warns(dc.UndefinedCellsWarning, match="'dog' never occurs"):
+    with pytest.warns(dc.errors.UndefinedCellsWarning, match="'dog' never occurs"):
         n = cm.normalize(method)
     lines = n.matrix if axis == 1 else n.matrix.T
     assert np.isnan(lines[1]).all()

@@ -19,8 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from deconfuse import ConfusionMatrix, Rebalancer, class_weights
+from deconfuse import ConfusionMatrix, Rebalancer
 from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.rebalance import class_weights
 from tests.support import require
 
 Floats = NDArray[np.float64]

@@ -51,7 +51,7 @@ def main(folder: Path) -> None:
         ],
     )
 
-    tree = dc.hierarchy(cm)
+    tree = dc.statistics.hierarchy(cm)
     figure, axes = plt.subplots(
         1, 2, figsize=(12, 5.4), layout="constrained", width_ratios=(1.0, 1.15)
     )

@@ -46,10 +46,10 @@ def main(folder: Path) -> None:
     images, hidden, y_true, y_pred = embedded_digits()
     gs = dc.geometric_confusions(hidden, y_true, y_pred)
 
-    ax = dc.plot_clusters(hidden, y_true, y_pred, classes=[1, 6, 8])
+    ax = dc.geometry.plot_clusters(hidden, y_true, y_pred, classes=[1, 6, 8])
     save(ax.figure, folder, "geometry-clusters.png")
 
-    agreement = dc.geometry_agreement(gs)
+    agreement = dc.geometry.geometry_agreement(gs)
     save(agreement.plot().figure, folder, "geometry-agreement.png")
     rows = []
     for number, name in enumerate(agreement.weightings):
@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
     header = ["", *agreement.normalizations, "its own, errors alone"]
     write_table(folder, "geometry-agreement.md", header, rows)
 
-    study = dc.geometry_sensitivity(hidden, y_true, y_pred, rng=0)
+    study = dc.geometry.geometry_sensitivity(hidden, y_true, y_pred, rng=0)
     save(study.plot()[0].figure, folder, "geometry-sensitivity.png")
     which, factor = study.weightings.index("bi"), study.bin_factors.index(3.5)
     write_table(

@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
 
 def _published_map(folder: Path) -> None:
     cm = dc.load_example("deforestation")
-    estimate = dc.map_accuracy(cm, AREAS)
+    estimate = dc.area.map_accuracy(cm, AREAS)
     users, producers = estimate.interval("users"), estimate.interval("producers")
     alike = np.diag(np.asarray(cm.normalize("bi").matrix))
     low, high = (np.diag(side) for side in cm.normalize("bi").confidence_interval())
@@ -96,7 +96,7 @@ def _designs(folder: Path) -> None:
             estimates.append(
                 (
                     np.trace(counts) / counts.sum(),
-                    dc.map_accuracy(cm, areas).overall,
+                    dc.area.map_accuracy(cm, areas).overall,
                     np.mean(np.diag(np.asarray(cm.normalize("bi").matrix))),
                 )
             )

@@ -35,7 +35,7 @@ def row_tree(counts: np.ndarray) -> np.ndarray:
 
 def our_tree(counts: np.ndarray) -> np.ndarray:
     """Return the tree by similarity."""
-    return dc.hierarchy(counts).linkage
+    return dc.statistics.hierarchy(counts).linkage
 
 
 KINDS = {"similarity": our_tree, "row-normalized": row_tree, "raw counts": raw_tree}

@@ -178,7 +178,7 @@ def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
     --------
     >>> import deconfuse as dc
     >>> cm = dc.ConfusionMatrix.from_counts([[45, 10], [5, 40]], labels=["forest", "other"])
-    >>> dc.area_weighted(cm, {"forest": 100, "other": 900}).counts
+    >>> dc.area.area_weighted(cm, {"forest": 100, "other": 900}).counts
     array([[ 9., 18.],
            [ 1., 72.]])
     """
@@ -229,7 +229,7 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
     >>> by_map_class = [[66, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]]
     >>> names = ["deforestation", "forest gain", "stable forest", "stable non-forest"]
     >>> cm = dc.ConfusionMatrix.from_counts(list(zip(*by_map_class)), labels=names)
-    >>> estimate = dc.map_accuracy(cm, [200_000, 150_000, 3_200_000, 6_450_000])
+    >>> estimate = dc.area.map_accuracy(cm, [200_000, 150_000, 3_200_000, 6_450_000])
     >>> estimate.users.round(2).tolist(), estimate.producers.round(2).tolist()
     ([0.88, 0.73, 0.93, 0.96], [0.75, 0.85, 0.93, 0.96])
     >>> round(estimate.areas[0])

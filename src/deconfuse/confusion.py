@@ -19,9 +19,10 @@ from deconfuse.reading.matrices import by_position, is_frame, named_counts, name
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deconfuse.normalization import Normalized
+    from deconfuse.normalization import MethodName, Normalized
     from deconfuse.reading.score_columns import Scores
     from deconfuse.reading.storage import FileFormat
+    from deconfuse.reporting.plots import ConfusionMatrixDisplay
     from deconfuse.statistics.metrics import PerClass
 
 __all__ = ["ConfusionMatrix"]
@@ -810,6 +811,32 @@ class ConfusionMatrix:
             return cast("pd.DataFrame", sparse.from_spmatrix(self.counts, index, columns))
         return pd.DataFrame(np.array(self.counts), index, columns)
 
+    def plot(self, method: MethodName | None = None, **options: Any) -> ConfusionMatrixDisplay:
+        """Draw the counts, or their normalization, with matplotlib.
+
+        Parameters
+        ----------
+        method : {"row", "col", "all", "bi"}, optional
+            As in `normalize`; by default counts are drawn.
+        **options
+            Those of `ConfusionMatrixDisplay.from_confusion_matrix`, as ``display_labels`` or
+            ``ax``.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> cm = ConfusionMatrix.from_counts([[9, 1], [0, 4]])
+        >>> display = cm.plot("bi", display_labels=["cat", "dog"])
+        >>> display.figure_.clear()
+        """
+        from deconfuse.reporting.plots import ConfusionMatrixDisplay
+
+        return ConfusionMatrixDisplay.from_confusion_matrix(self, normalize=method, **options)
+
     def save(self, path: str | os.PathLike[str], *, format: FileFormat | None = None) -> None:
         """Write the matrix to a file, complete or not at all.
 
@@ -898,6 +925,11 @@ class ConfusionMatrix:
             f"<ConfusionMatrix of {self.n_classes:,} classes ({names}{more}):"
             f" total {self.total:,}, {hits:,} on the diagonal{beside}>"
         )
+
+    def __str__(self) -> str:
+        from deconfuse.reporting.display import matrix_text
+
+        return matrix_text(self)
 
     def _repr_html_(self) -> str:
         from deconfuse.reporting.display import matrix_html

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from deconfuse.scaling import Scaling
 from deconfuse.scaling.factors import Factors, scaled, scaled_matrix
 from deconfuse.scaling.problem import bistochastic
 from deconfuse.scaling.solve import solve
+
+if TYPE_CHECKING:
+    from deconfuse.reporting.plots import ConfusionMatrixDisplay
 
 __all__ = ["Cell", "Method", "MethodName", "Normalized", "normalize"]
 
@@ -258,6 +261,36 @@ class Normalized:
         index = pd.Index(self.labels, name="true")
         return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
 
+    def to_markdown(self) -> str:
+        """Return the matrix as a Markdown table, with true classes on rows.
+
+        Examples
+        --------
+        >>> from deconfuse import ConfusionMatrix
+        >>> cm = ConfusionMatrix.from_counts([[9, 1], [1, 3]], ["cat", "dog"])
+        >>> print(cm.normalize("row").to_markdown())  # doctest: +ELLIPSIS
+        | true \\\\ predicted | cat | dog |
+        |:---|---:|---:|
+        | **cat** | 0.900 | 0.100 |
+        | **dog** | 0.250 | 0.750 |
+        ...
+        """
+        from deconfuse.reporting.tables import write_table
+
+        return write_table(self, "markdown")
+
+    def to_latex(self) -> str:
+        """Return the matrix as a LaTeX table, with true classes on rows; it needs booktabs."""
+        from deconfuse.reporting.tables import write_table
+
+        return write_table(self, "latex")
+
+    def plot(self, **options: Any) -> ConfusionMatrixDisplay:
+        """Draw the matrix with matplotlib; ``options`` are those of `ConfusionMatrixDisplay`."""
+        from deconfuse.reporting.plots import ConfusionMatrixDisplay
+
+        return ConfusionMatrixDisplay(self).plot(**options)
+
     def _index_of(self, label: Any, name: str) -> int:
         from deconfuse.reading.sequences import positions_of
 
@@ -285,6 +318,11 @@ class Normalized:
         if self.scaling is not None:
             text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
         return text + ">"
+
+    def __str__(self) -> str:
+        from deconfuse.reporting.display import matrix_text
+
+        return matrix_text(self)
 
     def _repr_html_(self) -> str:
         from deconfuse.reporting.display import matrix_html

@@ -342,7 +342,8 @@ def class_weights(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) ->
 
     Examples
     --------
-    >>> from deconfuse import ConfusionMatrix, class_weights
+    >>> from deconfuse import ConfusionMatrix
+    >>> from deconfuse.rebalance import class_weights
     >>> cm = ConfusionMatrix.from_counts([[90, 10], [40, 60]], labels=["common", "rare"])
     >>> {name: round(weight, 2) for name, weight in class_weights(cm).items()}
     {'common': 0.85, 'rare': 1.15}

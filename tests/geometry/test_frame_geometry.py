@@ -46,14 +46,14 @@ def assert_same(
 
 def test_many_columns_equal_memory(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
-    found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))
 
 
 def test_a_column_of_lists_equals_memory(constructor: Constructor) -> None:
     lists = pa.array(DATA.embeddings.tolist(), pa.list_(pa.float64()))
     frame = constructor({"my list": lists, "y_true": DATA.y_true, "guess": DATA.y_pred})
-    found = dc.geometric_confusions_from_frame(
+    found = dc.geometry.geometric_confusions_from_frame(
         frame, embedding="my list", label="y_true", prediction="guess", n_components=4, epsilon=0.1
     )
     assert_same(found, dc.geometric_confusions(*DATA, n_components=4, epsilon=0.1))
@@ -63,7 +63,7 @@ def test_coordinates_as_they_are_equal_memory(constructor: Constructor) -> None:
     # Whole numbers: many points lie exactly on each other.
     whole = np.round(DATA.embeddings[:, :3]).astype(np.int32)
     frame = constructor(columns_of(Samples(whole, DATA.y_true, DATA.y_pred)))
-    found = dc.geometric_confusions_from_frame(
+    found = dc.geometry.geometric_confusions_from_frame(
         frame, embedding=EMBEDDING[:3], projection=None, bin_factor=2
     )
     expected = dc.geometric_confusions(
@@ -84,7 +84,7 @@ def test_names_of_classes_survive(constructor: Constructor, names: list[Any]) ->
         "label": pa.array([names[k] for k in DATA.y_true]),
         "prediction": pa.array([names[k] for k in DATA.y_pred]),
     }
-    found = dc.geometric_confusions_from_frame(
+    found = dc.geometry.geometric_confusions_from_frame(
         constructor(columns_of(DATA, **classes)), embedding=EMBEDDING, n_components=3
     )
     expected = dc.geometric_confusions(
@@ -96,7 +96,7 @@ def test_names_of_classes_survive(constructor: Constructor, names: list[Any]) ->
 def test_names_that_are_bools_survive(constructor: Constructor) -> None:
     y_true, y_pred = DATA.y_true > 1, DATA.y_pred > 1
     frame = constructor(columns_of(DATA, label=y_true, prediction=y_pred))
-    found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING, n_components=2)
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, n_components=2)
     assert found["bi"].labels == (False, True)
     assert_same(found, dc.geometric_confusions(DATA.embeddings, y_true, y_pred, n_components=2))
 
@@ -107,7 +107,7 @@ def test_categories_are_read_as_text() -> None:
     frame = pl.DataFrame(
         columns_of(DATA, label=names[DATA.y_true], prediction=names[DATA.y_pred])
     ).with_columns(pl.col("label").cast(pl.Categorical), pl.col("prediction").cast(pl.Categorical))
-    found = dc.geometric_confusions_from_frame(frame.lazy(), embedding=EMBEDDING)
+    found = dc.geometry.geometric_confusions_from_frame(frame.lazy(), embedding=EMBEDDING)
     assert found["bi"].labels == tuple(names.tolist())
 
 
@@ -120,14 +120,14 @@ def test_lists_of_fixed_length_are_read(constructor: Constructor) -> None:
             "prediction": DATA.y_pred,
         }
     )
-    found = dc.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
     single = DATA.embeddings.astype(np.float32)
     assert_same(found, dc.geometric_confusions(single, *DATA[1:], n_components=2))
 
 
 def test_a_projection_from_some_rows(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
-    found = dc.geometric_confusions_from_frame(
+    found = dc.geometry.geometric_confusions_from_frame(
         frame, embedding=EMBEDDING, pca_rows=200, rng=np.random.default_rng(1)
     )
     used = found["bi"].projection
@@ -142,7 +142,7 @@ def test_a_projection_from_some_rows(constructor: Constructor) -> None:
 
 def test_more_rows_than_there_are_means_all(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
-    found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING, pca_rows=10**9)
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, pca_rows=10**9)
     assert_same(found, dc.geometric_confusions(*DATA))
 
 
@@ -186,7 +186,7 @@ def test_spark_workers_without_arrow_do_sums(spark: Any, monkeypatch: pytest.Mon
 def test_more_cells_than_64_bits_can_number(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
     options = {"projection": None, "bin_factor": 1e-4}
-    found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING, **options)  # type: ignore[arg-type]
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, **options)  # type: ignore[arg-type]
     assert_same(found, dc.geometric_confusions(*DATA, **options))  # type: ignore[arg-type]
     assert found["bi"].n_cells == len(DATA.y_true)
 
@@ -195,20 +195,20 @@ def test_fewer_dimensions_are_said(constructor: Constructor) -> None:
     few = Samples(DATA.embeddings[:, :3].copy(), DATA.y_true, DATA.y_pred)
     few.embeddings[:, 1] = 4.25
     frame = constructor(columns_of(few))
-    with pytest.warns(dc.GeometryWarning, match="2 components are used where 10"):
-        found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:3])
-    with pytest.warns(dc.GeometryWarning, match="2 components are used where 10"):
+    with pytest.warns(dc.errors.GeometryWarning, match="2 components are used where 10"):
+        found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:3])
+    with pytest.warns(dc.errors.GeometryWarning, match="2 components are used where 10"):
         expected = dc.geometric_confusions(*few)
     assert_same(found, expected)
-    with pytest.warns(dc.GeometryWarning, match="1 of 3 dimensions is constant"):
-        dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:3], projection=None)
+    with pytest.warns(dc.errors.GeometryWarning, match="1 of 3 dimensions is constant"):
+        dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:3], projection=None)
 
 
 def test_equal_points_share_one_cell(constructor: Constructor) -> None:
     same = Samples(np.ones((len(DATA.y_true), 2)), DATA.y_true, DATA.y_pred)
     frame = constructor(columns_of(same))
-    with pytest.warns(dc.GeometryWarning, match="all points are equal"):
-        found = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:2])
+    with pytest.warns(dc.errors.GeometryWarning, match="all points are equal"):
+        found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING[:2])
     assert found["all"].n_cells == 1
     assert found["all"].cell_volume == 1.0
 
@@ -223,7 +223,9 @@ def test_embeddings_that_are_not_finite(
     column[17] = value
     frame = constructor(columns_of(DATA, **{"e 1": pa.array(column, pa.float64())}))
     with pytest.raises(dc.InputError, match="must be finite, got"):
-        dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING, projection=projection)
+        dc.geometry.geometric_confusions_from_frame(
+            frame, embedding=EMBEDDING, projection=projection
+        )
 
 
 def test_ragged_lists(constructor: Constructor) -> None:
@@ -237,7 +239,7 @@ def test_ragged_lists(constructor: Constructor) -> None:
         }
     )
     with pytest.raises(dc.InputError, match="'vector' must be of one length, got 2 to 3 numbers"):
-        dc.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
+        dc.geometry.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
 
 
 def test_missing_lists(constructor: Constructor) -> None:
@@ -251,7 +253,7 @@ def test_missing_lists(constructor: Constructor) -> None:
         }
     )
     with pytest.raises(dc.InputError, match="'vector' must have a list in every row, got 1 with"):
-        dc.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
+        dc.geometry.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
 
 
 def test_refused_columns(constructor: Constructor) -> None:
@@ -259,7 +261,7 @@ def test_refused_columns(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA, words=words))
 
     def run(**options: Any) -> None:
-        dc.geometric_confusions_from_frame(frame, **options)
+        dc.geometry.geometric_confusions_from_frame(frame, **options)
 
     with pytest.raises(dc.InputError, match="`embedding` must be a column, got 'f 1'"):
         run(embedding=["e 0", "f 1"])
@@ -282,30 +284,30 @@ def test_refused_columns(constructor: Constructor) -> None:
 def test_a_single_class_and_a_single_row(constructor: Constructor) -> None:
     one = {"x": [1.0, 2.0], "label": ["a", "a"], "prediction": ["a", "a"]}
     with pytest.raises(dc.InputError, match="There must be at least two classes, got one: 'a'"):
-        dc.geometric_confusions_from_frame(constructor(one), embedding=["x"])
+        dc.geometry.geometric_confusions_from_frame(constructor(one), embedding=["x"])
     two = {"x": [1.0], "label": ["a"], "prediction": ["b"]}
     with pytest.raises(dc.InputError, match="must hold at least two points, got 1"):
-        dc.geometric_confusions_from_frame(constructor(two), embedding=["x"])
+        dc.geometry.geometric_confusions_from_frame(constructor(two), embedding=["x"])
 
 
 def test_a_projection_of_another_width(constructor: Constructor) -> None:
     projection = dc.geometric_confusion(*DATA, n_components=2).projection
     with pytest.raises(dc.InputError, match="takes points with 12 features, got"):
-        dc.geometric_confusions_from_frame(
+        dc.geometry.geometric_confusions_from_frame(
             constructor(columns_of(DATA)), embedding=EMBEDDING[:3], projection=projection
         )
 
 
 def test_not_a_frame() -> None:
     with pytest.raises(dc.InputError, match=r"must be a data frame of .* got list"):
-        dc.geometric_confusions_from_frame([1, 2], embedding=["x"])
+        dc.geometry.geometric_confusions_from_frame([1, 2], embedding=["x"])
 
 
 def test_samples_stay_in_their_engine() -> None:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         relation = connection.from_arrow(pa.table(columns_of(DATA)))
-        g = dc.geometric_confusions_from_frame(relation, embedding=EMBEDDING)["bi"]
+        g = dc.geometry.geometric_confusions_from_frame(relation, embedding=EMBEDDING)["bi"]
         with pytest.raises(dc.InputError, match="got a result from an engine"):
             g.shared_samples(0, 1)
         # Nothing is left behind in the caller's database.
@@ -314,6 +316,6 @@ def test_samples_stay_in_their_engine() -> None:
         )
         assert left.fetchall() == []
     frame = pa.table(columns_of(DATA)).to_pandas()
-    g = dc.geometric_confusions_from_frame(frame, embedding=EMBEDDING)["bi"]
+    g = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)["bi"]
     expected = dc.geometric_confusion(*DATA).shared_samples(0, 1)
     np.testing.assert_array_equal(g.shared_samples(0, 1), expected)

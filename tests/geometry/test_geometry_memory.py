@@ -28,7 +28,7 @@ connection.execute("SET enable_progress_bar = false")
 connection.execute("SET threads = 1")
 connection.execute("SET preserve_insertion_order = false")
 connection.execute("SET temp_directory = ?", [folder + "/spill"])
-gs = dc.geometric_confusions_from_frame(
+gs = dc.geometry.geometric_confusions_from_frame(
     connection.read_parquet(folder + "/*.parquet"),
     embedding=[f"e{k}" for k in range(width)],
     n_components=3,

@@ -55,7 +55,7 @@ def test_constant_dimensions_are_left_out_and_said() -> None:
     classes = rng.integers(0, 2, (2, 50))
     plain = dc.geometric_confusion(points, *classes, projection=None)
     note = "2 of 4 dimensions are constant and do not divide the grid."
-    with pytest.warns(dc.GeometryWarning, match=note):
+    with pytest.warns(dc.errors.GeometryWarning, match=note):
         other = dc.geometric_confusion(padded, *classes, projection=None)
     assert other.notes == (note,)
     assert other.grid.dimensions.tolist() == [1, 3]
@@ -63,14 +63,14 @@ def test_constant_dimensions_are_left_out_and_said() -> None:
 
 
 def test_equal_points_share_one_cell_and_that_is_said() -> None:
-    with pytest.warns(dc.GeometryWarning, match="all points are equal"):
+    with pytest.warns(dc.errors.GeometryWarning, match="all points are equal"):
         g = dc.geometric_confusion(np.ones((4, 3)), [0, 0, 1, 1], [0, 1, 1, 1], weighting="all")
     assert (g.n_cells, g.cell_volume) == (1, 1.0)
     np.testing.assert_allclose(g.matrix, [[0.25, 0.5], [0.25, 0.5]])
 
 
 def test_fewer_components_warn_at_the_caller() -> None:
-    with pytest.warns(dc.GeometryWarning, match="2 components are used where 10") as caught:
+    with pytest.warns(dc.errors.GeometryWarning, match="2 components are used where 10") as caught:
         g = dc.geometric_confusion(np.eye(4)[:, :2], [0, 0, 1, 1], [0, 1, 1, 1])
     assert caught[0].filename == __file__
     assert g.notes == (str(caught[0].message),)

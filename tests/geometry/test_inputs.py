@@ -87,7 +87,7 @@ def test_options_that_contradict_a_given_normalization() -> None:
         run(DATA.embeddings, weighting=cm.normalize("bi"), labels=[3, 2, 1, 0])
 
 
-@pytest.mark.filterwarnings("ignore::deconfuse.UndefinedCellsWarning")
+@pytest.mark.filterwarnings("ignore::deconfuse.errors.UndefinedCellsWarning")
 def test_a_given_normalization_without_weight_for_a_pair() -> None:
     cm = dc.ConfusionMatrix.from_counts(np.diag([5, 5, 5, 0]))
     with pytest.raises(dc.InputError, match=r"finite weight for every pair .* true 3, predicted"):

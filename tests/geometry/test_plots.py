@@ -25,7 +25,7 @@ def _closed_figures() -> Iterator[None]:
 @pytest.mark.parametrize("kind", ["true", "pred"])
 def test_clusters_are_drawn_from_their_points(kind: str) -> None:
     members = DATA.y_true if kind == "true" else DATA.y_pred
-    ax = dc.plot_clusters(*DATA, classes=[2, 0], kind=kind)  # type: ignore[arg-type]
+    ax = dc.geometry.plot_clusters(*DATA, classes=[2, 0], kind=kind)  # type: ignore[arg-type]
     ax.figure.canvas.draw()
     clouds = [item for item in ax.collections if type(item).__name__ == "Path3DCollection"]
     assert [cloud.get_label().strip() for cloud in clouds] == ["2", "0"]
@@ -44,28 +44,28 @@ def test_clusters_are_drawn_from_their_points(kind: str) -> None:
 
 def test_clusters_on_given_axes() -> None:
     ax = plt.figure().add_subplot(projection="3d")
-    assert dc.plot_clusters(*DATA, ax=ax) is ax
+    assert dc.geometry.plot_clusters(*DATA, ax=ax) is ax
 
 
 def test_refused_clusters() -> None:
     with pytest.raises(dc.InputError, match='`kind` must be "true" or "pred", got \'both\''):
-        dc.plot_clusters(*DATA, kind="both")  # type: ignore[arg-type]
+        dc.geometry.plot_clusters(*DATA, kind="both")  # type: ignore[arg-type]
     with pytest.raises(dc.InputError, match="must name one to 8 clusters to draw, got 0"):
-        dc.plot_clusters(*DATA, classes=[])
+        dc.geometry.plot_clusters(*DATA, classes=[])
     many = make_samples(1, n_classes=12)
     with pytest.raises(dc.InputError, match="must name one to 8 clusters to draw, got 12"):
-        dc.plot_clusters(*many)
+        dc.geometry.plot_clusters(*many)
     with pytest.raises(dc.InputError, match="5"):
-        dc.plot_clusters(*DATA, classes=[5])
+        dc.geometry.plot_clusters(*DATA, classes=[5])
     with (
-        pytest.warns(dc.GeometryWarning),
+        pytest.warns(dc.errors.GeometryWarning),
         pytest.raises(dc.InputError, match="must spread over two dimensions to be drawn"),
     ):
-        dc.plot_clusters(DATA.embeddings[:, :1], DATA.y_true, DATA.y_pred)
+        dc.geometry.plot_clusters(DATA.embeddings[:, :1], DATA.y_true, DATA.y_pred)
 
 
 def test_agreement_shows_its_numbers_and_the_best_of_each_row() -> None:
-    agreement = dc.geometry_agreement(dc.geometric_confusions(*DATA))
+    agreement = dc.geometry.geometry_agreement(dc.geometric_confusions(*DATA))
     ax = agreement.plot()
     texts = [float(text.get_text()) for text in ax.texts]
     np.testing.assert_allclose(texts, agreement.overlap.ravel(), atol=6e-4)
@@ -75,11 +75,11 @@ def test_agreement_shows_its_numbers_and_the_best_of_each_row() -> None:
         zip(best, range(4), strict=True)
     )
     assert ax.get_ylabel() == "weights of the histograms"
-    assert dc.plot_geometry_agreement(agreement, ax=ax) is ax
+    assert agreement.plot(ax=ax) is ax
 
 
 def test_sensitivity_draws_a_line_a_number_of_components() -> None:
-    study = dc.geometry_sensitivity(*DATA, bin_factors=[2, 3.5], components=[2, 4, 6])
+    study = dc.geometry.geometry_sensitivity(*DATA, bin_factors=[2, 3.5], components=[2, 4, 6])
     axes = study.plot("row")
     lines = [
         line for line in axes[0].lines if len(line.get_xdata()) == 2 and line.get_label() in "246"
@@ -91,4 +91,4 @@ def test_sensitivity_draws_a_line_a_number_of_components() -> None:
     ]
     np.testing.assert_array_equal(hollow, ~study.is_closest[0].T)
     with pytest.raises(dc.InputError, match=r"`weighting` must be one of .* got 'none'"):
-        dc.plot_geometry_sensitivity(study, weighting="none")
+        study.plot(weighting="none")

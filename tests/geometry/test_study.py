@@ -16,7 +16,7 @@ DATA = make_samples(21, n_samples=600, n_classes=5, spread=1.2)
 
 def test_agreement_is_the_overlap_of_each_pair() -> None:
     gs = dc.geometric_confusions(*DATA)
-    agreement = dc.geometry_agreement(gs)
+    agreement = dc.geometry.geometry_agreement(gs)
     assert agreement.weightings == agreement.normalizations == WEIGHTINGS
     off = 1 - np.eye(5)
     for (i, one), (j, other) in itertools.product(enumerate(WEIGHTINGS), repeat=2):
@@ -29,7 +29,7 @@ def test_agreement_is_the_overlap_of_each_pair() -> None:
 
 
 def test_agreement_as_a_table() -> None:
-    agreement = dc.geometry_agreement(dc.geometric_confusions(*DATA))
+    agreement = dc.geometry.geometry_agreement(dc.geometric_confusions(*DATA))
     lines = str(agreement).splitlines()
     assert lines[0].split() == ["Overlap", "row", "col", "all", "bi"]
     assert lines[1].split()[:2] == ["GCM", "row"]
@@ -40,11 +40,11 @@ def test_agreement_as_a_table() -> None:
 
 def test_classes_without_a_normalization_are_left_out_and_named() -> None:
     gs = dc.geometric_confusions(*DATA, labels=[0, 1, 2, 3, 4, 77])
-    agreement = dc.geometry_agreement(gs)
+    agreement = dc.geometry.geometry_agreement(gs)
     assert agreement.left_out == (77,)
     assert str(agreement).endswith("Left out, never seen or never predicted: 77.")
     # The bi weights differ a little: epsilon fills the empty class too. The others do not.
-    plain = dc.geometry_agreement(dc.geometric_confusions(*DATA))
+    plain = dc.geometry.geometry_agreement(dc.geometric_confusions(*DATA))
     np.testing.assert_allclose(agreement.overlap[:3, :3], plain.overlap[:3, :3])
 
 
@@ -54,28 +54,28 @@ def test_nothing_off_the_diagonal_is_not_a_number() -> None:
     )
     classes = np.repeat([0, 1], 5)
     gs = dc.geometric_confusions(embeddings, classes, classes, projection=None, bin_factor=1)
-    agreement = dc.geometry_agreement({"row": gs["row"], "all": gs["all"]})
+    agreement = dc.geometry.geometry_agreement({"row": gs["row"], "all": gs["all"]})
     assert np.isnan(agreement.off_diagonal).all()
     np.testing.assert_allclose(agreement.overlap, 1.0)
 
 
 def test_refused_comparisons() -> None:
     with pytest.raises(dc.InputError, match="at least one Geometric Confusion Matrix"):
-        dc.geometry_agreement({})
+        dc.geometry.geometry_agreement({})
     points, one = [[0.0], [1.0], [2.0], [3.0]], dc.ConfusionMatrix.from_counts([[1, 0], [0, 1]])
     g = dc.geometric_confusion(points, list("aabb"), list("abab"), n_components=1)
     for given, words in ((g, "got one GeometricConfusion"), ({"bi": one}, "got dict with a Confu")):
         with pytest.raises(dc.InputError, match=words) as caught:
-            dc.geometry_agreement(given)  # type: ignore[arg-type]
+            dc.geometry.geometry_agreement(given)  # type: ignore[arg-type]
         assert "pass what `geometric_confusions` returns" in str(caught.value)
     gs = dc.geometric_confusions(np.random.default_rng(0).normal(size=(6, 2)), [0, 1] * 3, [0] * 6,
                                  n_components=2)  # fmt: skip
     with pytest.raises(dc.InputError, match=r"must be both seen and predicted .* got 1"):
-        dc.geometry_agreement(gs)
+        dc.geometry.geometry_agreement(gs)
 
 
 def test_sensitivity_repeats_the_single_results() -> None:
-    study = dc.geometry_sensitivity(*DATA, bin_factors=[1, 3.5, 8], components=[2, 5, 10])
+    study = dc.geometry.geometry_sensitivity(*DATA, bin_factors=[1, 3.5, 8], components=[2, 5, 10])
     assert study.bin_factors == (1.0, 3.5, 8.0)
     assert study.components == (2, 5, 10)
     assert study.reference == (3.5, 10)
@@ -85,7 +85,7 @@ def test_sensitivity_repeats_the_single_results() -> None:
         enumerate(study.bin_factors), enumerate(study.components)
     ):
         gs = dc.geometric_confusions(*DATA, n_components=count, bin_factor=factor)
-        agreement = dc.geometry_agreement(gs)
+        agreement = dc.geometry.geometry_agreement(gs)
         assert study.n_cells[f, c] == gs["bi"].n_cells
         for w, name in enumerate(WEIGHTINGS):
             assert study.agreement[w, f, c] == pytest.approx(agreement.overlap[w, w])
@@ -97,7 +97,7 @@ def test_sensitivity_repeats_the_single_results() -> None:
 
 def test_the_grid_alone_is_shown_by_shuffling() -> None:
     settings = {"bin_factors": [1e-3, 3.5, 100], "components": [3]}
-    study = dc.geometry_sensitivity(*DATA, **settings, epsilon=1e-9, rng=7)  # type: ignore[arg-type]
+    study = dc.geometry.geometry_sensitivity(*DATA, **settings, epsilon=1e-9, rng=7)  # type: ignore[arg-type]
     # A cell a point: equal to the normalized matrix, whatever the embedding says.
     np.testing.assert_allclose(study.agreement[:, 0, 0], 1.0, atol=1e-6)
     np.testing.assert_allclose(study.shuffled[:, 0, 0], 1.0, atol=1e-6)
@@ -108,20 +108,20 @@ def test_the_grid_alone_is_shown_by_shuffling() -> None:
     moved = dc.geometric_confusions(
         DATA.embeddings, DATA.y_true[order], DATA.y_pred[order], n_components=3, epsilon=1e-9
     )
-    expected = np.diag(dc.geometry_agreement(moved).overlap)
+    expected = np.diag(dc.geometry.geometry_agreement(moved).overlap)
     np.testing.assert_allclose(study.shuffled[:, 1, 0], expected)
 
 
 def test_sensitivity_leaves_out_components_that_are_not_there() -> None:
-    study = dc.geometry_sensitivity(DATA.embeddings[:, :4], DATA.y_true, DATA.y_pred)
+    study = dc.geometry.geometry_sensitivity(DATA.embeddings[:, :4], DATA.y_true, DATA.y_pred)
     assert study.components == (2, 3)
     assert study.reference == (3.5, 3)
-    flat = dc.geometry_sensitivity(DATA.embeddings[:, :1], DATA.y_true, DATA.y_pred)
+    flat = dc.geometry.geometry_sensitivity(DATA.embeddings[:, :1], DATA.y_true, DATA.y_pred)
     assert flat.components == (1,)
 
 
 def test_refused_studies() -> None:
     with pytest.raises(dc.InputError, match="`bin_factors` and `components` must name at least"):
-        dc.geometry_sensitivity(*DATA, components=[])
+        dc.geometry.geometry_sensitivity(*DATA, components=[])
     with pytest.raises(dc.InputError, match="`bin_factor` must be a positive number, got -1"):
-        dc.geometry_sensitivity(*DATA, bin_factors=[-1])
+        dc.geometry.geometry_sensitivity(*DATA, bin_factors=[-1])

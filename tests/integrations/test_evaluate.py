@@ -27,12 +27,12 @@ def test_returns_plain_values():
     np.testing.assert_allclose(result["matrix"], cm.normalize("bi").matrix)
     assert result["n_samples"] == 5
     assert result["separability"] == pytest.approx(
-        dc.separability_score(REFERENCES, PREDICTIONS, labels=["fox", "cat", "dog"])
+        dc.statistics.separability_score(REFERENCES, PREDICTIONS, labels=["fox", "cat", "dog"])
     )
 
 
 def test_undefined_cells_are_none():
-    with pytest.warns(dc.UndefinedCellsWarning, match="'fox'"):
+    with pytest.warns(dc.errors.UndefinedCellsWarning, match="'fox'"):
         result = compute(predictions=PREDICTIONS, references=REFERENCES, normalize="row")
     assert result["matrix"][2] == [None, None, None]
     assert not any(math.isnan(value) for row in result["matrix"][:2] for value in row)

@@ -84,7 +84,7 @@ def test_weights_are_counted_with_their_squares():
 
 def test_separability_is_the_score():
     preds, target = torch.tensor([0, 1, 1, 2, 2]), torch.tensor([0, 1, 2, 2, 1])
-    expected = dc.separability_score(target, preds)
+    expected = dc.statistics.separability_score(target, preds)
     assert float(Separability(3)(preds, target)) == pytest.approx(expected)
 
 
@@ -174,7 +174,7 @@ def test_two_processes_merge_their_counts(tmp_path: Path):
     for result in (first, second):
         assert result["merged"] == cm.counts.tolist()
         np.testing.assert_allclose(result["matrix"], cm.normalize("bi").matrix, atol=1e-12)
-        assert result["separability"] == pytest.approx(dc.separability_score(*both))
+        assert result["separability"] == pytest.approx(dc.statistics.separability_score(*both))
         np.testing.assert_allclose(result["weighted"], weighted.counts)
         np.testing.assert_allclose(result["variances"], weighted.variances)
         for kind in ("alone", "alone_matrix", "grouped", "grouped_matrix"):
@@ -277,7 +277,7 @@ def test_wrappers_of_torchmetrics_take_the_score():
     from torchmetrics.wrappers import BootStrapper, MinMaxMetric, Running
 
     preds, target = torch.tensor([0, 1, 1, 2, 2, 0]), torch.tensor([0, 1, 2, 2, 1, 0])
-    expected = dc.separability_score(target, preds)
+    expected = dc.statistics.separability_score(target, preds)
     ranged = MinMaxMetric(Separability(3))
     ranged.update(preds, target)
     assert float(ranged.compute()["max"]) == pytest.approx(expected)

@@ -138,7 +138,7 @@ def test_orders(open_page: Open, clothes: dc.ConfusionMatrix, order: str) -> Non
         sizes = clothes.label_counts[names]
         assert (np.diff(sizes) <= 0).all()
     elif order == "similarity":
-        assert names == dc.hierarchy(clothes).order.tolist()
+        assert names == dc.statistics.hierarchy(clothes).order.tolist()
     else:
         counts = np.asarray(clothes.counts)
         shares = counts / counts.sum(axis=1, keepdims=True)

@@ -443,7 +443,7 @@ def test_embeddings_add_geometry_and_a_scatter(open_report: Open) -> None:
         assert f"all cells together sum to {total}" in reader.caption()
         expected = gcm.matrix / gcm.matrix.sum()
         np.testing.assert_allclose(np.array(shown) / np.sum(shown), expected.ravel(), rtol=1e-5)
-    table = dc.geometry_agreement(gcms)
+    table = dc.geometry.geometry_agreement(gcms)
     rows = reader.page.locator(".agreement tbody tr").all_inner_texts()
     for text, values in zip(rows, table.overlap, strict=True):
         assert [float(v) for v in text.split()[1:]] == pytest.approx(values, abs=0.006)

@@ -280,7 +280,7 @@ def test_an_option_that_does_not_exist_is_refused():
 
 def test_undefined_cells_are_grey_with_a_dash():
     cm = dc.ConfusionMatrix.from_counts([[8, 1], [0, 0]])
-    with pytest.warns(dc.UndefinedCellsWarning):
+    with pytest.warns(dc.errors.UndefinedCellsWarning):
         display = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="row")
     assert [text.get_text() for text in display.text_[1]] == ["–", "–"]
     picture = rendered(display.figure_)

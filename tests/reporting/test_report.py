@@ -155,7 +155,7 @@ def test_embeddings_that_are_all_equal_are_one_point(tmp_path: Path) -> None:
     true, pred = predictions(3, 60)
     cm = dc.ConfusionMatrix.from_predictions(true, pred)
     samples = dc.Samples(true, pred)
-    with pytest.warns(dc.GeometryWarning, match="all points are equal"):
+    with pytest.warns(dc.errors.GeometryWarning, match="all points are equal"):
         page = dc.report(cm, tmp_path / "a.json", samples=samples, embeddings=np.ones((60, 4)))
     assert json.loads(page.read_text(encoding="utf-8"))["geometry"]["points"]["total"] == 60
 

@@ -158,7 +158,7 @@ def test_weights_that_vary_widen_the_intervals() -> None:
 def test_classes_without_samples_are_nan_and_named() -> None:
     # No sample is a "c", and all samples of "e" were taken for it.
     counts = [[9, 1, 2, 0, 0], [2, 8, 0, 0, 0], [0] * 5, [1, 0, 0, 9, 0], [0, 0, 3, 0, 0]]
-    with pytest.warns(dc.UndefinedCellsWarning, match="without samples.*'c', 'e'"):
+    with pytest.warns(dc.errors.UndefinedCellsWarning, match="without samples.*'c', 'e'"):
         estimate = dc.estimate_bi(dc.ConfusionMatrix.from_counts(counts, labels=list("abcde")))
     known = [0, 1, 3]
     alone = dc.estimate_bi(np.array(counts)[np.ix_(known, known)])

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import cophenet, is_valid_linkage, linkage
 from scipy.spatial.distance import squareform
 
-from deconfuse import InputError, hierarchy
+from deconfuse import InputError
+from deconfuse.statistics import hierarchy
 
 Floats = NDArray[np.float64]
 

@@ -134,6 +134,6 @@ def test_weights_enter():
 
 
 def test_the_score_and_its_error_are_public():
-    assert dc.separability_score([0, 1], [0, 1]) == separability_score([0, 1], [0, 1])
+    assert dc.statistics.separability_score([0, 1], [0, 1]) == separability_score([0, 1], [0, 1])
     with pytest.raises(dc.InputError, match="same samples"):
-        dc.separability_score([0, 1], [0])
+        dc.statistics.separability_score([0, 1], [0])

@@ -252,7 +252,7 @@ def draw_clusters(arrays: RunArrays, classes: Sequence[int] = (2, 4, 6)) -> Figu
     }
     for place, (kind, members) in enumerate(chosen.items(), 1):
         axis = figure.add_subplot(1, 2, place, projection="3d")
-        dc.plot_clusters(
+        dc.geometry.plot_clusters(
             arrays.embeddings,
             names[arrays.labels],
             names[arrays.predictions],

@@ -72,8 +72,8 @@ class GeometryAgreement:
         return pd.DataFrame(np.array(self.overlap), index=index, columns=columns)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the table with matplotlib; see `plot_geometry_agreement`."""
-        from deconfuse.reporting.geometry_plots import plot_geometry_agreement
+        """Draw the table as a heatmap on ``ax``, or on a new figure; return the axes."""
+        from deconfuse.geometry.geometry_plots import plot_geometry_agreement
 
         return plot_geometry_agreement(self, ax=ax)
 
@@ -112,7 +112,7 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     >>> import deconfuse as dc
     >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1], [2.2]]
     >>> gs = dc.geometric_confusions(points, list("aaabbbb"), list("aababbb"), n_components=1)
-    >>> print(dc.geometry_agreement(gs))
+    >>> print(dc.geometry.geometry_agreement(gs))
     Overlap       row     col     all      bi
     GCM row     1.000   0.958   0.929   0.955
     GCM col     0.958   1.000   0.929   0.955

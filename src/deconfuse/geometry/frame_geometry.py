@@ -101,7 +101,7 @@ def geometric_confusions_from_frame(
     >>> import deconfuse as dc, pandas as pd
     >>> frame = pd.DataFrame({"x": [0.0, 0.1, 0.2, 1.9, 2.0, 2.1], "label": list("aaabbb"),
     ...                       "prediction": list("aababb")})
-    >>> gs = dc.geometric_confusions_from_frame(frame, embedding=["x"], n_components=1)
+    >>> gs = dc.geometry.geometric_confusions_from_frame(frame, embedding=["x"], n_components=1)
     >>> (gs["all"].matrix / gs["all"].cell_volume * 6).round(3).tolist()
     [[2.0, 1.0], [1.0, 2.0]]
     """

@@ -76,8 +76,8 @@ class GeometrySensitivity:
     reference: tuple[float, int]
 
     def plot(self, weighting: str = "bi", axes: Any = None) -> Any:
-        """Draw the study with matplotlib; see `plot_geometry_sensitivity`."""
-        from deconfuse.reporting.geometry_plots import plot_geometry_sensitivity
+        """Draw agreement against bin width and components with matplotlib; return the axes."""
+        from deconfuse.geometry.geometry_plots import plot_geometry_sensitivity
 
         return plot_geometry_sensitivity(self, weighting=weighting, axes=axes)
 
@@ -131,7 +131,7 @@ def geometry_sensitivity(
     >>> y = np.repeat([0, 1], 50)
     >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
     >>> guess = (points[:, 0] > 1).astype(int)
-    >>> s = dc.geometry_sensitivity(
+    >>> s = dc.geometry.geometry_sensitivity(
     ...     points, y, guess, bin_factors=[1, 3.5, 10], components=[1, 2], rng=0
     ... )
     >>> s.n_cells.shape, s.agreement.shape, s.reference

@@ -299,8 +299,9 @@ class NormalizedConfusionMatrix(_Counts):
 class Separability(_Counts):
     """A torchmetrics metric that returns how well classes are told apart, as one number.
 
-    It is the mean diagonal of the bi-normalized matrix: see `deconfuse.separability_score`. It is
-    not an accuracy. Parameters are those of `NormalizedConfusionMatrix`, without ``normalize``.
+    It is the mean diagonal of the bi-normalized matrix, not an accuracy: see
+    `deconfuse.statistics.separability_score`. Parameters are those of
+    `NormalizedConfusionMatrix`, without ``normalize``.
 
     Examples
     --------

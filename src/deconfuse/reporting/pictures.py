@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from deconfuse._files import atomic_write
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.normalization import MethodName
 from deconfuse.reporting import drawing
-from deconfuse.reporting.plots import ConfusionMatrixDisplay, NormalizeName, refuse_too_many
+from deconfuse.reporting.plots import ConfusionMatrixDisplay, refuse_too_many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ def plot_four(
         figure.set_layout_engine("constrained", w_pad=0.1)
     figure.set_size_inches(width * across * shrink, height * down * shrink)
     panels = figure.subplots(down, across, squeeze=False)
-    methods: tuple[NormalizeName, ...] = ("all", "row", "col", "bi")
+    methods: tuple[MethodName, ...] = ("all", "row", "col", "bi")
     for method, ax in zip(methods, panels.flat, strict=True):
         ConfusionMatrixDisplay.from_confusion_matrix(
             cm, normalize=method, epsilon=epsilon if method == "bi" else None, ax=ax

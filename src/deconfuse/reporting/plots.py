@@ -15,7 +15,7 @@ import numpy.typing as npt
 from deconfuse._checks import show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.normalization import Normalized
+from deconfuse.normalization import MethodName, Normalized
 from deconfuse.reporting import drawing
 from deconfuse.reporting.tables import SUMS, dense, values_to_read
 from deconfuse.statistics.reliability import FEW_SAMPLES
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["ConfusionMatrixDisplay", "Look", "NormalizeName", "refuse_too_many"]
+__all__ = ["ConfusionMatrixDisplay", "Look", "refuse_too_many"]
 
-NormalizeName = Literal["row", "col", "all", "bi", "true", "pred"]
 
 # Above this a picture has less than one pixel per class, and matplotlib needs many gigabytes.
 _MOST_CLASSES = 4_000
@@ -240,7 +239,7 @@ class ConfusionMatrixDisplay:
         cls,
         confusion_matrix: Any,
         *,
-        normalize: NormalizeName | None = None,
+        normalize: MethodName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
         **look: Unpack[Look],
@@ -289,7 +288,7 @@ class ConfusionMatrixDisplay:
         *,
         labels: Sequence[object] | None = None,
         sample_weight: Any = None,
-        normalize: NormalizeName | None = None,
+        normalize: MethodName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
         **look: Unpack[Look],
@@ -336,7 +335,7 @@ class ConfusionMatrixDisplay:
         *,
         labels: Sequence[object] | None = None,
         sample_weight: Any = None,
-        normalize: NormalizeName | None = None,
+        normalize: MethodName | None = None,
         epsilon: float | None = None,
         display_labels: Sequence[object] | None = None,
         **look: Unpack[Look],

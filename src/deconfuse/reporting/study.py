@@ -24,7 +24,7 @@ from deconfuse.statistics.comparison import Comparison, compare
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.findings import Finding
-from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
+from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
     from rich.console import Group

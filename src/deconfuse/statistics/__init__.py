@@ -1,1 +1,8 @@
-"""Statistics of normalized confusion matrices: uncertainty, similarity, diagnosis, comparison."""
+"""Statistics of normalized confusion matrices: uncertainty, similarity, diagnosis, comparison.
+
+The public names of this package are listed in ``__init__.pyi``.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -26,7 +26,6 @@ from deconfuse.statistics.cells import (
 )
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
-from deconfuse.statistics.hierarchy import Hierarchy, hierarchy
 from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
 from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
@@ -37,8 +36,10 @@ from deconfuse.statistics.similarity import (
     pair_table,
     typical_similarity,
 )
+from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Group
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -103,7 +104,7 @@ class Diagnosis:
 
     @cached_property
     def tree(self) -> Hierarchy:
-        """The classes as a tree by similarity; see `deconfuse.hierarchy`."""
+        """The classes as a tree by similarity; see `deconfuse.statistics.hierarchy`."""
         return hierarchy(self.source, epsilon=self.epsilon)
 
     @property
@@ -196,6 +197,27 @@ class Diagnosis:
         20.0
         """
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the findings as a DataFrame, one row per finding, in the order they are shown.
+
+        Columns are the attributes of `Finding`. For the numbers behind them, give
+        ``look_alikes`` or ``biases`` to ``pandas.DataFrame``.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> d = dc.diagnose([[80, 20], [9, 91]])
+        >>> d.to_pandas().columns[:3].tolist()
+        ['kind', 'severity', 'sentence']
+        """
+        import pandas as pd
+
+        columns = [field.name for field in fields(Finding)]
+        return pd.DataFrame(
+            [[getattr(finding, name) for name in columns] for finding in self.findings],
+            columns=columns,
+        )
 
     def __str__(self) -> str:
         from deconfuse.reporting.document import diagnosis_document

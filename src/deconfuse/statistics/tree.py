@@ -99,7 +99,7 @@ def hierarchy(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> Hie
     ...     [[90, 2, 8, 1], [1, 50, 1, 9], [7, 2, 80, 1], [1, 6, 1, 60]],
     ...     labels=["cat", "car", "dog", "bus"],
     ... )
-    >>> tree = dc.hierarchy(cm)
+    >>> tree = dc.statistics.hierarchy(cm)
     >>> tree.groups(2)
     [('cat', 'dog'), ('car', 'bus')]
     """

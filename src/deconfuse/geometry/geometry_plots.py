@@ -69,7 +69,7 @@ def plot_clusters(
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["left", "right"], 50)
     >>> points = rng.normal(size=(100, 3)) + 2.0 * (y == "right")[:, None]
-    >>> ax = dc.plot_clusters(points, y, y)
+    >>> ax = dc.geometry.plot_clusters(points, y, y)
     >>> ax.get_title()
     'Label clusters and their histograms (n = 100)'
     """
@@ -199,7 +199,7 @@ def plot_geometry_agreement(agreement: GeometryAgreement, *, ax: Axes | None = N
     >>> import deconfuse as dc
     >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1], [2.2]]
     >>> gs = dc.geometric_confusions(points, list("aaabbbb"), list("aababbb"), n_components=1)
-    >>> ax = dc.plot_geometry_agreement(dc.geometry_agreement(gs))
+    >>> ax = dc.geometry.geometry_agreement(gs).plot()
     >>> ax.get_xlabel()
     'normalization of the counts'
     """
@@ -261,8 +261,8 @@ def plot_geometry_sensitivity(
     >>> y = np.repeat([0, 1], 50)
     >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
     >>> guess = (points[:, 0] > 1).astype(int)
-    >>> study = dc.geometry_sensitivity(points, y, guess, components=[1, 2], rng=0)
-    >>> [ax.get_xlabel() for ax in dc.plot_geometry_sensitivity(study)]
+    >>> study = dc.geometry.geometry_sensitivity(points, y, guess, components=[1, 2], rng=0)
+    >>> [ax.get_xlabel() for ax in study.plot()]
     ['bin factor', 'bin factor', 'bin factor']
     """
     import matplotlib.pyplot as plt
