@@ -7,11 +7,15 @@ from .comparison import (
     compare as compare,
 )
 from .diagnosis import Diagnosis as Diagnosis, diagnose as diagnose
-from .estimate import BiEstimate as BiEstimate, estimate_bi as estimate_bi
+from .estimate import (
+    BiEstimate as BiEstimate,
+    EstimatedScore as EstimatedScore,
+    estimate_bi as estimate_bi,
+)
 from .findings import Finding as Finding
 from .metrics import Estimate as Estimate, PerClass as PerClass
 from .outcomes import OutcomeRate as OutcomeRate, OutcomeRates as OutcomeRates
-from .reliability import ClassReliability as ClassReliability
+from .reliability import ClassReliability as ClassReliability, Reliability as Reliability
 from .score_differences import (
     RecallDifferences as RecallDifferences,
     ScoreDifference as ScoreDifference,
