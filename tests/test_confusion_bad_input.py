@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import deconfuse as dc
 from deconfuse import ConfusionMatrix, InputError
 from tests.support import require
 
@@ -330,3 +332,30 @@ def test_reordering(order: Any, message: str, hint: str | None) -> None:
 def test_counts_that_are_a_matrix_already() -> None:
     refused("got a ConfusionMatrix", "as it is", lambda: ConfusionMatrix.from_counts(small()))
     refused("got a Normalized", ".source", lambda: ConfusionMatrix.from_counts(small().normalize()))
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+@pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_shares_are_not_counts(method: str, scale: int, kind: Any) -> None:
+    shares = dc.normalize([[90, 10, 3], [5, 6, 7], [2, 8, 30]], method, epsilon=0.5).matrix * scale
+    for given in (kind(shares), kind(shares.round(3))):
+        for take in (ConfusionMatrix.from_counts, dc.diagnose, dc.Study):
+            with pytest.raises(InputError, match=f"got fractions that sum to {scale}") as caught:
+                take(given)
+            assert "from_shares" in str(caught.value)
+    # What depends on ratios alone takes them.
+    np.testing.assert_allclose(
+        dc.normalize(shares, "bi", epsilon=0.0).matrix,
+        dc.normalize(shares * 7, "bi", epsilon=0.0).matrix,
+    )
+    assert dc.overlap(pd.DataFrame(shares), pd.DataFrame(shares)) == pytest.approx(1)
+
+
+def test_whole_numbers_and_weights_may_sum_to_anything() -> None:
+    even = [[60, 40], [0, 100]]
+    assert ConfusionMatrix.from_counts(even).total == 200
+    assert ConfusionMatrix.from_counts(np.array(even, float)).total == 200
+    weights = np.array([[0.5, 0.2], [0.1, 0.2]])
+    assert ConfusionMatrix.from_counts(weights, variances=weights**2).total == pytest.approx(1)
+    assert ConfusionMatrix.from_counts([[0.5, 0.7], [0.1, 0.2]]).total == pytest.approx(1.5)

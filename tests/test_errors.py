@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import re
 import warnings
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import deconfuse as dc
@@ -59,11 +62,26 @@ def test_every_error_survives_pickling(error: errors.DeconfuseError, protocol: i
 
 def test_a_warning_points_at_the_line_outside_the_package() -> None:
     counts = [[1, 2], [0, 0]]
+    weights = np.full(4, 1e-3)
+    light = dc.ConfusionMatrix.from_predictions([0, 0, 1, 1], [0, 1, 1, 0], sample_weight=weights)
     for call in (
         lambda: dc.normalize(counts, "row"),
         lambda: dc.ConfusionMatrix.from_counts(counts).normalize("row"),
+        lambda: dc.ConfusionMatrix.from_frame(pd.DataFrame({"target": [1], "pred": [1]})),
+        lambda: dc.compare(light, light),
+        lambda: dc.normalize([[2, 1], [1, 2]], "bi", epsilon=0.0).bootstrap(50, rng=0),
     ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()
-        assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+        assert {Path(warning.filename).name for warning in caught} == {Path(__file__).name}
+
+
+def test_no_module_guesses_how_far_away_the_user_is() -> None:
+    package = Path(dc.__file__).parent
+    guessing = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"\bwarnings\.warn\(", path.read_text(encoding="utf-8"))
+    }
+    assert guessing == {"errors.py"}

@@ -66,6 +66,15 @@ def matrices() -> dict[str, ConfusionMatrix]:
         "sparse weighted": ConfusionMatrix.from_predictions(
             true, pred, labels=range(3100, -1, -1), sample_weight=rng.random(9000)
         ),
+        "outcomes": ConfusionMatrix.from_counts(rng.integers(0, 9, (size, size)), WEIRD)
+        .treat_as_outcome(WEIRD[3])
+        .treat_as_outcome(WEIRD[1]),
+        "one outcome, weighted": ConfusionMatrix.from_counts(
+            rng.random((3, 3)), [7, 8, 9], variances=rng.random((3, 3))
+        ).treat_as_outcome(8),
+        "sparse, outcomes": ConfusionMatrix.from_predictions(
+            [*true, "background"], [*pred, "=refused"], outcomes=["=refused", "background"]
+        ),
     }
 
 
@@ -323,7 +332,7 @@ def test_json_that_is_no_matrix(tmp_path: Path, changes: dict[str, Any], message
             "true [int; 1 pairs],predicted,count\n1,1\n",
             "Every line must have 3 fields, got 2 in line 2",
         ),
-        ("true [int; 1 pairs],predicted,count\n1,2,5\n", "a line with itself, got none for 2"),
+        ("true [int; 1 pairs],predicted,count\n1,2,5\n", "a line with itself, got none for '2'"),
         ("true [int; 2 pairs],predicted,count\n1,1,5\n1,1,6\n", "Each cell must be given once"),
         ("true [int; 1 pairs],predicted,count\n1,1,-5\n", "`counts` must not be negative"),
         ("true [int; 2 pairs],predicted,count\n1,1,5\n", "It must have 2 pairs, got 1"),
@@ -377,6 +386,21 @@ def test_formulas_are_text_in_a_spreadsheet_and_come_back(tmp_path: Path) -> Non
         assert not any(cell.startswith(("=", "@", "+", "-", "\t", "\r")) for cell in cells)
         assert ConfusionMatrix.load(tmp_path / "m.csv") == cm
         assert ConfusionMatrix.from_file(tmp_path / "m.csv") == cm
+
+
+def test_an_outcome_written_as_a_class_is_refused_in_csv_only(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_predictions([1, 2], [1, "2"], outcomes=["2"])
+    with pytest.raises(InputError, match="must be written differently in CSV, got '2'"):
+        cm.save(tmp_path / "m.csv")
+    cm.save(tmp_path / "m.json")
+    assert ConfusionMatrix.load(tmp_path / "m.json") == cm
+
+
+@pytest.mark.parametrize("tag", ["int; 3 outcomes", "int; 99999999 outcomes"])
+def test_a_corner_must_leave_a_class(tmp_path: Path, tag: str) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text(f"true \\ predicted [{tag}],1,2,x\n1,1,2,3\n2,1,2,3\nx,1,2,0\n")
+    refused(path, "at least one class beside its outcomes")
 
 
 def test_arrays_of_an_archive_are_bounded(tmp_path: Path) -> None:

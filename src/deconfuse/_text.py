@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = [
     "compact_count",
     "count_text",
+    "escape_formulas",
     "escape_latex",
     "escape_markdown",
     "interval_text",
@@ -40,6 +42,31 @@ _LATEX = {
     # After the end of a row these would be an argument of it.
     "[": "{[}", "*": "{*}",
 }  # fmt: skip
+
+# What a spreadsheet runs as a formula begins so; some skip white space, some take wide forms.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def escape_formulas(names: Sequence[Any]) -> tuple[list[Any], bool]:
+    """Return the text cells of a CSV file so that no spreadsheet runs one, and whether any changed.
+
+    Where a text begins as a formula does, it is written behind an apostrophe, and so is every text
+    that begins with one: then removing one apostrophe from each gives the texts back. Numbers
+    stay as they are.
+
+    Examples
+    --------
+    >>> escape_formulas(["=1+1", "'70s", "cat", -7])
+    (["'=1+1", "''70s", 'cat', -7], True)
+    >>> escape_formulas(["'70s", "cat"])
+    (["'70s", 'cat'], False)
+    """
+    if not any(isinstance(name, str) and name.startswith(_FORMULA) for name in names):
+        return list(names), False
+    marks = (*_FORMULA, "'")
+    return [
+        f"'{name}" if isinstance(name, str) and name.startswith(marks) else name for name in names
+    ], True
 
 
 def printable(value: object) -> str:

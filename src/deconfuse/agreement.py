@@ -90,7 +90,7 @@ def kl_divergence(p: Any, q: Any) -> float:
 def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
     """Return both matrices divided by their totals, dense or both sparse, classes aligned."""
     # A data frame has class names on its axes, as a confusion matrix does.
-    a, b = (ConfusionMatrix.from_counts(m) if _has_names(m) else m for m in (a, b))
+    a, b = (ConfusionMatrix._from_bare(m) if _has_names(m) else m for m in (a, b))
     first, second = _values(a, names[0]), _values(b, names[1])
     if first.shape != second.shape:
         raise InputError(

@@ -14,6 +14,7 @@ from deconfuse._checks import CountMatrix, Label, show
 from deconfuse.classes import Classes
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError
+from deconfuse.reading.count_checks import refuse_shares
 from deconfuse.reading.matrices import by_position, is_frame, named_counts, named_variances
 
 if TYPE_CHECKING:
@@ -246,13 +247,15 @@ class ConfusionMatrix:
             True classes on rows, predicted classes on columns. A DataFrame has its class names
             in its columns and its index (or first column), which are aligned by name. A DataFrame
             whose axes are named as if predictions were on rows is refused, and so is a line called
-            "total", "all" or "sum" that is the sum of the others.
+            "total", "all" or "sum" that is the sum of the others. Fractions whose rows, columns or
+            total sum to 1 or to 100 are refused too: they are shares, for `from_shares`.
         labels : sequence, optional
             Class names; by default those of the DataFrame, or 0, 1, 2 and so on. With a DataFrame
             they choose the order and may add classes that it lacks, as a crosstab does.
         variances : array-like, DataFrame or sparse array, optional
             Sum of squared weights of each cell, if the counts are weighted. A DataFrame is aligned
-            by name as the counts are; it is needed where these are put in another order.
+            by name as the counts are; it is needed where these are put in another order. Weighted
+            counts may sum to anything.
         transpose : bool
             Whether predictions are on the rows of ``counts``.
         drop : sequence, optional
@@ -286,8 +289,17 @@ class ConfusionMatrix:
             counts, variances = (by_position(given, labels) for given in (counts, variances))
         matrix, names = named_counts(counts, labels, transpose=transpose, drop=drop)
         if variances is None:
+            refuse_shares(matrix)
             return cls._of(Classes.of(names), Counts.trusted(matrix))
         return cls(matrix, names, named_variances(variances, counts, names))
+
+    @classmethod
+    def _from_bare(cls, matrix: Any) -> ConfusionMatrix:
+        """Take a bare matrix of counts or of shares, for what depends on ratios alone."""
+        if isinstance(matrix, cls):
+            return matrix
+        cells, names = named_counts(matrix)
+        return cls._of(Classes.of(names), Counts.trusted(cells))
 
     @classmethod
     def from_shares(

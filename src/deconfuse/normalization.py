@@ -384,7 +384,7 @@ def normalize(
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    cm = matrix if isinstance(matrix, ConfusionMatrix) else ConfusionMatrix.from_counts(matrix)
+    cm = ConfusionMatrix._from_bare(matrix)
     kind = _check_method(method)
     added = _check_epsilon(epsilon, kind, cm.n_classes)
     if kind in ("bi", "all") and cm.total == 0 and not epsilon:

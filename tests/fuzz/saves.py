@@ -69,6 +69,9 @@ def trial(rng: np.random.Generator) -> str:
         counts = counts * (rng.random() * scale)
     variances = counts * rng.random() if rng.random() < 0.3 else None
     cm = ConfusionMatrix(counts, names, variances)
+    if rng.random() < 0.3:
+        for name in names[: min(2, size - 1)]:
+            cm = cm.treat_as_outcome(name)
     format = str(rng.choice(["csv", "json", "npz"]))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -80,7 +83,8 @@ def trial(rng: np.random.Generator) -> str:
             packed = Path(folder, f"packed.{format}.gz")
             packed.write_bytes(gzip.compress(path.read_bytes()))
             assert ConfusionMatrix.from_file(packed) == cm
-    return f"{kind} in {format}{', sparse' if is_sparse else ''}{', weighted' * cm.is_weighted}"
+    more = ", sparse" * is_sparse + ", weighted" * cm.is_weighted + ", outcomes" * bool(cm.outcomes)
+    return f"{kind} in {format}{more}"
 
 
 def _names(rng: np.random.Generator, kind: str, size: int) -> list[Any]:

@@ -144,3 +144,19 @@ def test_one_without_the_other_is_refused():
 def test_very_many_classes_are_refused():
     with pytest.raises(dc.InputError, match="3,000 classes"):
         compute(predictions=range(3000), references=range(3000))
+
+
+def test_answers_that_are_no_class():
+    answers = ["cat", "I cannot tell", None, "dog"]
+    options = {"labels": ["cat", "dog"], "other": "invalid", "missing": "no answer"}
+    result = compute(predictions=answers, references=["cat", "cat", "dog", "dog"], **options)
+    assert (result["counts"], result["n_samples"]) == ([[1, 0], [0, 1]], 4)
+    assert (result["outcomes"], result["outcome_counts"]) == (
+        ["invalid", "no answer"],
+        [[1, 0], [0, 1]],
+    )
+    module = Deconfuse(**options)
+    module.add_batch(predictions=answers[:2], references=["cat", "cat"])
+    assert module.compute(predictions=answers[2:], references=["dog", "dog"]) == result
+    with pytest.raises(dc.InputError, match="`other` takes the predictions outside `labels`"):
+        Deconfuse(other="invalid")

@@ -322,3 +322,39 @@ def test_bad_weights_are_refused(weight, message):
     metric = Separability(3, weighted=True)
     with pytest.raises(dc.InputError, match=message):
         metric.update(torch.tensor([0, 1]), torch.tensor([0, 1]), torch.tensor(weight))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 7)), min_size=1), st.booleans())
+def test_outcomes_are_counted_as_by_from_predictions(samples, weighted):
+    """Index 3 is the background, predictions outside go to `other`."""
+    preds, target = _tensors(samples)
+    metric = NormalizedConfusionMatrix(
+        3, normalize="none", outcomes=["background"], other="invalid", weighted=weighted
+    )
+    metric.update(preds, target, torch.ones(len(samples)) * 2 if weighted else None)
+    names = [0, 1, 2, "background", "invalid"]
+    expected = dc.ConfusionMatrix.from_predictions(
+        [names[k] for k in target.tolist()],
+        [names[k] if 0 <= k <= 4 else "no class at all" for k in preds.tolist()],
+        labels=range(3),
+        outcomes=["background"],
+        other="invalid",
+        sample_weight=[2.0] * len(samples) if weighted else None,
+    )
+    assert metric.to_confusion_matrix() == expected
+    np.testing.assert_array_equal(metric.compute().numpy(), expected.counts)
+
+
+def test_scores_that_are_nan_are_missing_answers():
+    scores = torch.tensor([[0.9, 0.1], [float("nan"), 1.0], [0.2, 0.8]])
+    target = torch.tensor([0, 1, 1])
+    with pytest.raises(dc.InputError, match="NaN among the scores") as caught:
+        Separability(2).update(scores, target)
+    assert "missing='no answer'" in str(caught.value)
+    metric = Separability(2, labels=["cat", "dog"], missing="no answer")
+    metric.update(scores, target)
+    cm = metric.to_confusion_matrix()
+    assert cm.outcome_counts.tolist() == [[0], [1]]
+    assert metric.compute() == pytest.approx(Separability(2)(scores[[0, 2]], target[[0, 2]]))
+    with pytest.raises(dc.InputError, match="`preds` must be from 0 to 2, got 9"):
+        metric.update(torch.tensor([9]), torch.tensor([0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
 
 import numpy as np
@@ -37,6 +38,27 @@ def test_csv_has_names_and_all_digits_and_is_not_taken_for_counts(kind, method, 
         ) as caught:
             read(path)
         assert "give the counts or the predictions" in str(caught.value)
+
+
+def test_no_spreadsheet_runs_a_class_name_of_a_normalized_matrix():
+    names = [
+        "=cmd|' /C calc'!A0",
+        "@SUM(A1)",
+        "+1",
+        "-1",
+        "\t=1",
+        "\r=2",
+        "\n=3",
+        "＝4",
+        "'",
+        "plain",
+    ]
+    cm = dc.ConfusionMatrix.from_counts(np.eye(len(names), dtype=int), names)
+    head, *rows = csv.reader(io.StringIO(write_table(cm.normalize("row"), "csv"), newline=""))
+    assert head[0] == "true \\ predicted (row: each row sums to 1; escaped)"
+    assert [name.removeprefix("'") for name in head[1:]] == names
+    assert [row[0] for row in rows] == head[1:]
+    assert all(name.startswith("'") for name in head[1:-1])
 
 
 @pytest.mark.parametrize("kind", LABELS)

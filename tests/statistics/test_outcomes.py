@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deconfuse as dc
-from deconfuse.statistics.outcomes import outcome_rates
+from deconfuse.statistics.outcomes import outcome_changes, outcome_rates
 
 CLASSES = ["a", "b", "c"]
 OUTCOMES = ["refused", "background"]
@@ -65,12 +65,10 @@ def test_outcomes_are_kept_by_merging_coarsening_and_copying(
     assert sum(halves) == cm
     assert pickle.loads(pickle.dumps(cm)) == cm
     with tempfile.TemporaryDirectory() as folder:
-        for format in ("json", "npz"):
+        for format in ("json", "npz", "csv"):
             cm.save(f"{folder}/matrix.{format}")
             assert dc.ConfusionMatrix.load(f"{folder}/matrix.{format}") == cm
             assert dc.ConfusionMatrix.from_file(f"{folder}/matrix.{format}") == cm
-        with pytest.raises(dc.InputError, match="cannot be saved as CSV"):
-            cm.save(f"{folder}/matrix.csv")
     assert cm == cm.T.T
     coarse = cm.merge_classes({"ab": ["a", "b"]})
     assert coarse.n_samples == cm.n_samples
@@ -175,3 +173,45 @@ def test_weights_scale_certainty_and_not_what_is_said() -> None:
     one, other = outcome_rates(plain)[1], outcome_rates(heavy)[1]
     assert (other.count, other.total) == (30.0, 120.0)
     assert (other.rate, other.low, other.p_value) == pytest.approx((one.rate, one.low, one.p_value))
+
+
+def refusing(rates: list[float], sizes: list[int], rng: np.random.Generator) -> dc.ConfusionMatrix:
+    """Return a matrix of right answers, of which a share per class is refused."""
+    true = np.repeat(list("abc"), sizes)
+    refused = rng.random(len(true)) < np.repeat(rates, sizes)
+    return dc.ConfusionMatrix.from_predictions(
+        true, np.where(refused, "refused", true), labels=list("abc"), outcomes=["refused"]
+    )
+
+
+def test_a_comparison_says_which_rates_changed() -> None:
+    rng = np.random.default_rng(0)
+    before = refusing([0.02, 0.02, 0.02], [200, 100, 50], rng)
+    after = refusing([0.02, 0.3, 0.3], [200, 100, 50], rng)
+    c = dc.compare(before, after)
+    (change,) = c.outcomes
+    rates = [float(cm.outcome_counts.sum() / cm.n_samples) for cm in (before, after)]
+    assert [change.first, change.second] == pytest.approx(rates)
+    assert change.difference == pytest.approx(rates[1] - rates[0])
+    assert change.low > 0.05
+    assert change.p_value < 0.001
+    assert c.to_dict()["outcomes"][0]["difference"] == change.difference
+    assert "answers that are “refused”: rose, " in str(c)
+    (back,) = dc.compare(after, before).outcomes
+    assert (back.difference, back.low, back.high) == pytest.approx(
+        (-change.difference, -change.high, -change.low)
+    )
+    assert back.p_value == pytest.approx(change.p_value)
+    # What is beside the square changes nothing in it.
+    square = [dc.ConfusionMatrix.from_counts(cm.counts, cm.labels) for cm in (before, after)]
+    assert dc.compare(*square).outcomes == ()
+    assert dc.compare(*square).p_value == c.p_value
+
+
+@pytest.mark.parametrize("sizes", [[60, 60, 60], [10, 30, 140]])
+def test_equal_rates_and_another_mix_of_labels_are_seldom_called_a_change(sizes: list[int]) -> None:
+    rng = np.random.default_rng(1)
+    rates = [0.05, 0.1, 0.5]
+    pairs = ((refusing(rates, [90, 60, 30], rng), refusing(rates, sizes, rng)) for _ in range(400))
+    alarms = sum(outcome_changes(*pair)[0].p_value < 0.05 for pair in pairs)
+    assert alarms <= 30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -25,7 +24,7 @@ from deconfuse.cli.options import (
     ScoresOption,
     WeightOption,
 )
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 
 if TYPE_CHECKING:
     from deconfuse.normalization import Normalized
@@ -131,11 +130,10 @@ def _note_unseen(n: Normalized) -> None:
         empty = [label for label, total in zip(n.labels, sums, strict=True) if total == 0]
         if empty and n.epsilon > 0:
             verb = "occurs" if len(empty) == 1 else "occur"
-            warnings.warn(
+            warn(
                 f"Cells of an empty {side} rest on epsilon alone: {show(empty)} never {verb} as"
                 f" {what}.",
                 DeconfuseWarning,
-                stacklevel=2,
             )
 
 

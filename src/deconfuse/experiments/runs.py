@@ -11,7 +11,6 @@ import io
 import json
 import platform
 import time
-import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from deconfuse import __version__
 from deconfuse._files import write_bytes
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
 from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.tasks import Outcome, TrainFunction, draw_task
@@ -205,12 +204,11 @@ def _keep(folder: Path, arrays: RunArrays) -> None:
     try:
         write_arrays(folder, arrays)
     except (OSError, InputError) as error:
-        warnings.warn(
+        warn(
             f"The arrays of {arrays.config.title} must be kept in {folder}, but could not be "
             f"written ({error}). The run's record is made all the same; only measuring it again "
             "will need training. Make room, or use --no-keep-arrays.",
             DeconfuseWarning,
-            stacklevel=2,
         )
 
 

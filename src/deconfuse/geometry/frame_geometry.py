@@ -7,13 +7,12 @@ minimum over cells as a join. Only matrices of classes come back.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from deconfuse.errors import GeometryWarning, InputError
+from deconfuse.errors import GeometryWarning, InputError, warn
 from deconfuse.geometry.embedding_columns import (
     Embedding,
     EmbeddingColumns,
@@ -125,7 +124,7 @@ def geometric_confusions_from_frame(
     points, names = spread_columns(table, columns, keys)
     located = locate(points, names, int(cm.total), options)
     for note in located.notes:
-        warnings.warn(note, GeometryWarning, stacklevel=2)
+        warn(note, GeometryWarning)
     return join_overlaps(located, cm, weigh_all(cm, epsilon))
 
 

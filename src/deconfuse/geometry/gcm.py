@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning
+from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning, warn
 from deconfuse.geometry.embeddings import (
     check_bin_factor,
     check_components,
@@ -299,7 +299,7 @@ def _bin(
         coordinates = fitted.apply(points)
     binning = bin_coordinates(coordinates, positions, cm.n_classes, bin_factor, fitted)
     for note in binning.notes:
-        warnings.warn(note, GeometryWarning, stacklevel=3)
+        warn(note, GeometryWarning)
     return coordinates, binning, cm
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from deconfuse._checks import class_names
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
+from deconfuse.reading.pairs import ClassOptions
+from deconfuse.reading.sequences import count_sequences
 from deconfuse.statistics.separability import separability
 
 __all__ = ["Deconfuse", "compute"]
@@ -24,6 +25,9 @@ def compute(
     references: Any,
     labels: Iterable[Any] | None = None,
     sample_weight: Any = None,
+    outcomes: Iterable[str] | None = None,
+    other: str | None = None,
+    missing: str | None = None,
     normalize: MethodName = "bi",
     epsilon: float | None = None,
 ) -> dict[str, Any]:
@@ -37,6 +41,8 @@ def compute(
         The classes in the order wanted; by default those that occur, sorted.
     sample_weight : sequence of shape (n_samples,), optional
         Finite, non-negative weights.
+    outcomes, other, missing
+        Answers that are no class, as in `ConfusionMatrix.from_predictions`.
     normalize : {"bi", "row", "col", "all"}
         Which normalization ``matrix`` has.
     epsilon : float, optional
@@ -46,11 +52,11 @@ def compute(
     -------
     dict
         ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
-        of the bi-normalized matrix, not an accuracy); ``n_samples`` (with weights: their sum),
-        ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``normalize``
-        and ``epsilon``. Everything goes through ``json.dumps``, except dates as class names.
-        Undefined cells, of a class without samples,
-        are None.
+        of the bi-normalized matrix, not an accuracy); ``n_samples`` (with weights: their sum; with
+        outcomes: all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes
+        on rows), ``normalize`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts``
+        and ``background_counts``. Everything goes through ``json.dumps``, except dates as class
+        names. Undefined cells, of a class without samples, are None.
 
     Examples
     --------
@@ -62,7 +68,13 @@ def compute(
     (0.75, 0.75)
     """
     cm = ConfusionMatrix.from_predictions(
-        references, predictions, labels=labels, sample_weight=sample_weight
+        references,
+        predictions,
+        labels=labels,
+        sample_weight=sample_weight,
+        outcomes=outcomes,
+        other=other,
+        missing=missing,
     )
     return _describe(cm, normalize, epsilon)
 
@@ -74,6 +86,8 @@ class Deconfuse:
     ----------
     labels : sequence, optional
         The classes in the order wanted; by default those that occur, sorted.
+    outcomes, other, missing
+        Answers that are no class, as in `ConfusionMatrix.from_predictions`.
     normalize : {"bi", "row", "col", "all"}
     epsilon : float, optional
 
@@ -101,12 +115,15 @@ class Deconfuse:
         self,
         *,
         labels: Iterable[Any] | None = None,
+        outcomes: Iterable[str] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
         normalize: MethodName = "bi",
         epsilon: float | None = None,
     ) -> None:
         # One sample is enough to say what is wrong, before hours of batches.
         _describe(ConfusionMatrix.from_counts([[1]]), normalize, epsilon)
-        self.labels = None if labels is None else list(class_names(labels))
+        self.options = ClassOptions.of(labels, outcomes, other, missing)
         self.normalize = normalize
         self.epsilon = epsilon
         self._counted: ConfusionMatrix | None = None
@@ -134,7 +151,7 @@ class Deconfuse:
         self._counted = self._with(predictions, references)
 
     def _with(self, predictions: Any, references: Any) -> ConfusionMatrix:
-        batch = ConfusionMatrix.from_predictions(references, predictions, labels=self.labels)
+        batch = count_sequences(references, predictions, None, self.options)
         return batch if self._counted is None else self._counted + batch
 
     def compute(self, *, predictions: Any = None, references: Any = None) -> dict[str, Any]:
@@ -183,14 +200,20 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
             f" {normalize!r}."
         )
     normalized = cm.normalize(normalize, epsilon)
+    beside = {
+        "outcomes": list(cm.outcomes),
+        "outcome_counts": cm.outcome_counts.tolist(),
+        "background_counts": cm.background_counts.tolist(),
+    }
     return {
         "accuracy": cm.accuracy,
         "balanced_accuracy": cm.balanced_accuracy,
         "separability": separability(cm, epsilon=epsilon),
-        "n_samples": cm.total,
+        "n_samples": cm.n_samples,
         "labels": list(cm.labels),
         "counts": cm.counts.tolist(),
         "matrix": [[None if v != v else v for v in row] for row in normalized.matrix.tolist()],
         "normalize": normalized.method,
         "epsilon": normalized.epsilon,
+        **(beside if cm.outcomes else {}),
     }

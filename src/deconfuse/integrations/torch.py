@@ -11,10 +11,12 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from deconfuse._checks import class_names, is_whole_number
+from deconfuse._checks import is_whole_number
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName
+from deconfuse.reading.pairs import ClassOptions
 from deconfuse.statistics.cells import check_epsilon
 from deconfuse.statistics.separability import separability
 
@@ -43,12 +45,24 @@ class MetricOptions(TypedDict, total=False):
     sync_on_compute: bool
 
 
+class CountOptions(MetricOptions, total=False):
+    """What `_Counts` takes beside the number of classes."""
+
+    labels: Iterable[Any] | None
+    outcomes: Iterable[str] | None
+    other: str | None
+    missing: str | None
+    epsilon: float | None
+    ignore_index: int | None
+    weighted: bool
+
+
 # The state is dense so that it can be all-reduced; here it takes 2 GiB.
 _MAX_CLASSES = 16_384
 
 
 class _Counts(Metric):
-    """A metric whose state is the matrix of counts."""
+    """A metric whose state is the matrix of counts, over the classes and then the outcomes."""
 
     is_differentiable = False
     full_state_update = False
@@ -61,6 +75,9 @@ class _Counts(Metric):
         num_classes: int,
         *,
         labels: Iterable[Any] | None = None,
+        outcomes: Iterable[str] | None = None,
+        other: str | None = None,
+        missing: str | None = None,
         epsilon: float | None = None,
         ignore_index: int | None = None,
         weighted: bool = False,
@@ -81,7 +98,12 @@ class _Counts(Metric):
             )
         num_classes = int(num_classes)
         self.num_classes = num_classes
-        self.labels = tuple(range(num_classes)) if labels is None else class_names(labels)
+        self.options = ClassOptions.of(
+            range(num_classes) if labels is None else labels, outcomes, other, missing
+        )
+        assert self.options.labels is not None
+        self.labels = self.options.labels.names
+        self.outcomes = self.options.outcomes
         if len(self.labels) != num_classes:
             raise InputError(
                 f"`labels` must have one name per class, got {len(self.labels)} names for"
@@ -92,7 +114,8 @@ class _Counts(Metric):
         self.epsilon = epsilon
         self.ignore_index = ignore_index
         self.weighted = weighted
-        shape = (num_classes, num_classes)
+        size = num_classes + len(self.outcomes)
+        shape = (size, size)
         dtype = torch.float64 if weighted else torch.int64
         self.add_state("counts", torch.zeros(shape, dtype=dtype), dist_reduce_fx="sum")
         if weighted:
@@ -111,7 +134,8 @@ class _Counts(Metric):
         preds : Tensor of shape (N, ...) or (N, num_classes, ...)
             Predicted classes as integers, or scores of every class, of which the largest counts.
         target : Tensor of shape (N, ...)
-            True classes, integers from 0 to ``num_classes - 1``, or ``ignore_index``.
+            True classes, integers from 0 to ``num_classes - 1``, or ``ignore_index``. The integers
+            from ``num_classes`` on are the outcomes, in both tensors.
         sample_weight : Tensor of shape (N, ...), optional
             Finite, non-negative weights; for a metric made with ``weighted=True``.
         """
@@ -121,9 +145,12 @@ class _Counts(Metric):
             keep = target != self.ignore_index
         true, pred = target[keep].long(), classes[keep].long()
         self._check_range(true, "target")
+        if self.options.other is not None:
+            outside = (pred < 0) | (pred >= len(self.counts))
+            pred = pred.masked_fill(outside, self._place(self.options.other))
         self._check_range(pred, "preds")
-        cells = true * self.num_classes + pred
-        size = self.num_classes**2
+        cells = true * len(self.counts) + pred
+        size = self.counts.numel()
         if not self.weighted:
             if sample_weight is not None:
                 raise InputError(
@@ -150,10 +177,18 @@ class _Counts(Metric):
             return self._counted()
 
     def _counted(self) -> ConfusionMatrix:
-        counts = self.counts.cpu().numpy()
-        return ConfusionMatrix.from_counts(
-            counts, self.labels, variances=self.squares.cpu().numpy() if self.weighted else None
-        )
+        squares = self.squares.cpu().numpy() if self.weighted else None
+        counts = Counts.of(self.counts.cpu().numpy(), squares)
+        assert self.options.labels is not None
+        return ConfusionMatrix._split(self.options.labels, self.outcomes, counts)
+
+    @property
+    def _square(self) -> torch.Tensor:
+        """The counts of the classes alone."""
+        return self.counts[: self.num_classes, : self.num_classes]
+
+    def _place(self, outcome: str) -> int:
+        return self.num_classes + self.outcomes.index(outcome)
 
     def _as_classes(self, preds: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         if target.is_floating_point() or target.is_complex():
@@ -166,9 +201,15 @@ class _Counts(Metric):
                     f" got {tuple(preds.shape)} for {tuple(target.shape)} and"
                     f" {self.num_classes} classes."
                 )
-            if bool(torch.isnan(preds).any()):
-                raise InputError("`preds` must have no missing values, got NaN among the scores.")
-            return preds.argmax(dim=1)
+            best, unknown = preds.argmax(dim=1), torch.isnan(preds).any(dim=1)
+            if self.options.missing is not None:
+                return best.masked_fill(unknown, self._place(self.options.missing))
+            if bool(unknown.any()):
+                raise InputError(
+                    "`preds` must have no missing values, got NaN among the scores.",
+                    hint="count such samples as an outcome: missing='no answer'.",
+                )
+            return best
         if preds.shape != target.shape:
             raise InputError(
                 "`preds` and `target` must describe the same samples, got shapes"
@@ -180,11 +221,12 @@ class _Counts(Metric):
         if values.numel() == 0:
             return
         low, high = (int(v) for v in torch.aminmax(values))
-        if low < 0 or high >= self.num_classes:
+        if low < 0 or high >= len(self.counts):
             raise InputError(
-                f"`{name}` must be from 0 to {self.num_classes - 1}, got"
+                f"`{name}` must be from 0 to {len(self.counts) - 1}, got"
                 f" {low if low < 0 else high}.",
-                hint="raise `num_classes`, or set `ignore_index` for a value that stands for none.",
+                hint="raise `num_classes`, set `ignore_index` for a target that stands for none, or"
+                " let an outcome take such predictions: other='invalid'.",
             )
 
     def _check_weights(
@@ -214,6 +256,13 @@ class NormalizedConfusionMatrix(_Counts):
         See `deconfuse.normalize`; ``"none"`` returns counts.
     labels : sequence, optional
         Class names for the plot and for `to_confusion_matrix`.
+    outcomes : sequence of str, optional
+        Names that are no class: the integers from ``num_classes`` on, in their order, then
+        ``other`` and ``missing``. They are counted beside the matrix: see `to_confusion_matrix`.
+    other : str, optional
+        The outcome that takes every integer prediction that is neither a class nor an outcome.
+    missing : str, optional
+        The outcome that takes predictions whose scores are NaN.
     epsilon : float, optional
         Added to every cell before normalizing.
     ignore_index : int, optional
@@ -239,6 +288,13 @@ class NormalizedConfusionMatrix(_Counts):
     >>> metric.compute()
     tensor([[0.5000, 0.5000],
             [0.0000, 1.0000]], dtype=torch.float64)
+
+    A detector, whose index 2 is the background:
+
+    >>> metric = NormalizedConfusionMatrix(2, normalize="none", outcomes=["background"])
+    >>> metric.update(torch.tensor([0, 2, 1]), torch.tensor([0, 1, 2]))
+    >>> metric.compute().tolist(), metric.to_confusion_matrix().outcome_counts.tolist()
+    ([[1, 0], [0, 0]], [[0], [1]])
     """
 
     def __init__(
@@ -246,20 +302,9 @@ class NormalizedConfusionMatrix(_Counts):
         num_classes: int,
         *,
         normalize: Normalization = "bi",
-        labels: Iterable[Any] | None = None,
-        epsilon: float | None = None,
-        ignore_index: int | None = None,
-        weighted: bool = False,
-        **options: Unpack[MetricOptions],
+        **options: Unpack[CountOptions],
     ) -> None:
-        super().__init__(
-            num_classes,
-            labels=labels,
-            epsilon=epsilon,
-            ignore_index=ignore_index,
-            weighted=weighted,
-            **options,
-        )
+        super().__init__(num_classes, **options)
         if normalize != "none" and normalize not in get_args(MethodName):
             raise InputError(
                 '`normalize` must be "bi", "row", "col", "all" or "none" (or "true", "pred"), got'
@@ -270,9 +315,9 @@ class NormalizedConfusionMatrix(_Counts):
     def compute(self) -> torch.Tensor:
         """Return the matrix, true classes on rows, predicted classes on columns."""
         if self.normalize == "none":
-            return self.counts.clone()
-        if not bool(self.counts.any()):
-            return torch.full(self.counts.shape, torch.nan, device=self.counts.device)
+            return self._square.clone()
+        if not bool(self._square.any()):
+            return torch.full(self._square.shape, torch.nan, device=self.counts.device)
         matrix = self._counted().normalize(self.normalize, self.epsilon).matrix
         return _to_device(np.array(matrix), self.counts.device)
 
@@ -319,7 +364,7 @@ class Separability(_Counts):
 
     def compute(self) -> torch.Tensor:
         """Return the score, a tensor without axes."""
-        if not bool(self.counts.any()):
+        if not bool(self._square.any()):
             return torch.tensor(torch.nan, device=self.counts.device)
         value = separability(self._counted(), epsilon=self.epsilon)
         return _to_device(np.array(value), self.counts.device)

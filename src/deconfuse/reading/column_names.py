@@ -7,12 +7,11 @@ really use are looked for, and what was chosen is said in a ``ColumnChoiceWarnin
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deconfuse._checks import show
-from deconfuse.errors import ColumnChoiceWarning, InputError
+from deconfuse.errors import ColumnChoiceWarning, InputError, warn
 
 __all__ = [
     "DEFAULT_LABEL",
@@ -102,10 +101,9 @@ def choose_columns(
         if found != asked
     ]
     if guesses:
-        warnings.warn(
+        warn(
             f"Read {' and '.join(guesses)}. Name the columns to choose them yourself.",
             ColumnChoiceWarning,
-            stacklevel=2,
         )
     return choice
 

@@ -197,5 +197,6 @@ def refuse_shares(counts: CountMatrix) -> None:
                     f"Cells must be counts, got fractions that sum to {whole} {where}.",
                     hint="give the counts that they were made from; with the samples of each true"
                     " class, `ConfusionMatrix.from_shares(matrix, row_totals=[...])`."
-                    " Scores of samples in a file are counted with `scores=[...]`.",
+                    " Sums of sample weights come with their `variances=`. Scores of samples in a"
+                    " file are counted with `scores=[...]`.",
                 )

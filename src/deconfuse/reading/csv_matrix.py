@@ -6,9 +6,11 @@ second table after an empty line. A sparse matrix has one line for each class wi
 fixes the order of the classes, then one for each other pair. The corner also tells whether a
 second table or how many pairs must follow, so that a file cut short is not taken for a whole one.
 
-A spreadsheet runs a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula. Where a class
-name begins so, the corner says "escaped", and such names (and those that begin with an apostrophe)
-are written behind an apostrophe, which is removed again when the file is read.
+Outcomes are the last rows and columns; the corner says how many there are, as in
+``true \ predicted [str; 2 outcomes]``.
+
+Where a spreadsheet would run a name as a formula, the corner says "escaped", and the apostrophes
+that `deconfuse._text.escape_formulas` writes are removed again when the file is read.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from deconfuse._checks import CountMatrix, Label, class_names, kind_of, show
+from deconfuse._text import escape_formulas
+from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import Counts
 from deconfuse.errors import InputError
 from deconfuse.reading.count_checks import (
     CORNER,
@@ -44,7 +49,10 @@ __all__ = ["from_csv", "is_saved", "long_fields", "to_csv"]
 
 _FIELD_LIMIT_LOCK = threading.Lock()
 _VARIANCES = "variance"
-_KINDS = r"\[(?P<kind>int|str|bool|date)(?P<escaped>; escaped)?"
+_KINDS = (
+    r"\[(?P<kind>int|str|bool|date)(?P<escaped>; escaped)?"
+    r"(; (?P<outcomes>[1-9][0-9]{0,8}) outcomes?)?"
+)
 _TABLE = re.compile(
     rf"(?P<variance>variance )?true \\ predicted {_KINDS}(?P<weighted>; weighted)?\]"
 )
@@ -52,26 +60,27 @@ _PAIRS = re.compile(rf"true {_KINDS}; (?P<pairs>[0-9]{{1,15}}) pairs\]")
 # As a normalized matrix is written: what it is and which way it sums.
 _SHARES = re.compile(r"true \\ predicted \((.*)\)", re.DOTALL)
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0+)?")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def to_csv(cm: ConfusionMatrix) -> bytes:
     """Return the matrix as CSV in UTF-8."""
-    if cm.outcomes:
+    texts = [str(name) for name in (*cm.labels, *cm.outcomes)]
+    if len(set(texts)) < len(texts):
+        # Such as the class 1 and the outcome "1", which are one text in a file of text.
         raise InputError(
-            f"A matrix with outcomes cannot be saved as CSV, got {show(cm.outcomes)}.",
-            hint="save it as JSON or NPZ, which keep them.",
+            f"Classes and outcomes must be written differently in CSV, got {show(cm.outcomes)}.",
+            hint="save as JSON or NPZ, which have types.",
         )
     stream = io.StringIO(newline="")
     # Quotes around all text keep names apart from numbers, whatever is in them.
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
-    kind = kind_of(cm.labels[0])
-    tag = str(kind)
-    names = [name if type(name) is int else str(name) for name in cm.labels]
-    if kind == "str" and any(str(name).startswith(_FORMULA[:-1]) for name in names):
-        tag += "; escaped"
-        names = [f"'{name}" if str(name).startswith(_FORMULA) else name for name in names]
-    writer.writerows(_pair_rows(cm, names, tag) if cm.is_sparse else _table_rows(cm, names, tag))
+    names = [name if type(name) is int else str(name) for name in (*cm.labels, *cm.outcomes)]
+    names, is_escaped = escape_formulas(names)
+    tag = f"{kind_of(cm.labels[0])}{'; escaped' * is_escaped}"
+    if cm.outcomes:
+        tag += f"; {len(cm.outcomes)} outcome{'s' * (len(cm.outcomes) > 1)}"
+    rows = _pair_rows if cm._whole.is_sparse else _table_rows
+    writer.writerows(rows(cm._whole, names, tag))
     try:
         return stream.getvalue().encode()
     except UnicodeEncodeError as error:
@@ -82,22 +91,23 @@ def to_csv(cm: ConfusionMatrix) -> bytes:
         ) from None
 
 
-def _table_rows(cm: ConfusionMatrix, names: list[Any], tag: str) -> Iterator[list[Any]]:
-    corner = f"{CORNER} [{tag}{'; weighted' if cm.is_weighted else ''}]"
+def _table_rows(counts: Counts, names: list[Any], tag: str) -> Iterator[list[Any]]:
+    corner = f"{CORNER} [{tag}{'; weighted' * counts.is_weighted}]"
     yield [corner, *names]
-    yield from ([name, *row.tolist()] for name, row in zip(names, cm.counts, strict=True))
-    if cm.is_weighted:
+    yield from ([name, *row.tolist()] for name, row in zip(names, counts.cells, strict=True))
+    if counts.is_weighted:
         yield []
         yield [f"{_VARIANCES} {corner}", *names]
-        yield from ([name, *row.tolist()] for name, row in zip(names, cm.variances, strict=True))
+        for name, row in zip(names, counts.variances, strict=True):
+            yield [name, *row.tolist()]
 
 
-def _pair_rows(cm: ConfusionMatrix, names: list[Any], tag: str) -> Iterator[list[Any]]:
-    parts = [cm.counts, cm.variances] if cm.is_weighted else [cm.counts]
+def _pair_rows(counts: Counts, names: list[Any], tag: str) -> Iterator[list[Any]]:
+    parts = [counts.cells, counts.variances] if counts.is_weighted else [counts.cells]
     # Variances of vanishing weights can round to zero: the pairs are those of either matrix.
     cells = sp.coo_array(sum((part != 0).astype(np.int8) for part in parts))
     n_pairs = len(names) + int((cells.row != cells.col).sum())
-    weights = [_VARIANCES] if cm.is_weighted else []
+    weights = [_VARIANCES] if counts.is_weighted else []
     yield [f"true [{tag}; {n_pairs} pairs]", "predicted", "count", *weights]
     diagonals = [part.diagonal().tolist() for part in parts]
     for position, name in enumerate(names):
@@ -169,18 +179,17 @@ def _from_rows(rows: Iterator[list[str]], text: str, options: TableOptions) -> C
     if table["variance"]:
         raise InputError("Its tables must be the counts, then the variances.")
     counts, names = _own(first, table)
-    if not table["weighted"]:
-        _refuse_more(rows)
-        return options.applied(ConfusionMatrix(counts, names))
-    header = next(rows, [])
-    after = _TABLE.fullmatch(header[0]) if header else None
-    if after is None or not after["variance"]:
-        raise InputError("It must have a second table, of the variances of its counts.")
-    variances, same_names = _own(_table(header, rows), after)
-    if same_names != names:
-        raise InputError("Its two tables must name the same classes.")
+    variances = None
+    if table["weighted"]:
+        header = next(rows, [])
+        after = _TABLE.fullmatch(header[0]) if header else None
+        if after is None or not after["variance"]:
+            raise InputError("It must have a second table, of the variances of its counts.")
+        variances, same_names = _own(_table(header, rows), after)
+        if same_names != names:
+            raise InputError("Its two tables must name the same classes.")
     _refuse_more(rows)
-    return options.applied(ConfusionMatrix(counts, names, variances))
+    return options.applied(_named(names, table, Counts.of(counts, variances)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +223,24 @@ def _table(header: list[str], rows: Iterator[list[str]]) -> _Table:
     return _Table(named, columns, np.stack(cells))
 
 
-def _own(table: _Table, corner: re.Match[str]) -> tuple[CountMatrix, tuple[Label, ...]]:
+def _own(table: _Table, corner: re.Match[str]) -> tuple[CountMatrix, list[str]]:
     """Return the cells and names of a table of ours, in the order of its columns."""
-    columns = class_names(_parsed(table.columns, corner), name="columns")
-    rows = class_names(_parsed(table.rows, corner), name="rows")
+    rows, columns = table.rows, table.columns
     if set(rows) != set(columns):
         strange = [name for name in (*rows, *columns) if (name in rows) != (name in columns)]
         raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
-    return align_counts(table.cells, list(rows), list(columns), columns)
+    cells, _ = align_counts(table.cells, list(rows), list(columns), tuple(columns))
+    return cells, columns
+
+
+def _named(names: Sequence[str], corner: re.Match[str], counts: Counts) -> ConfusionMatrix:
+    """Return the matrix of counts over classes and then outcomes, whose names are still text."""
+    size = len(names) - int(corner["outcomes"] or 0)
+    if size < 1:
+        raise InputError("It must have at least one class beside its outcomes.")
+    written = [name.removeprefix("'") for name in names] if corner["escaped"] else list(names)
+    classes = Classes.of(_parsed(written[:size], corner["kind"]))
+    return ConfusionMatrix._split(classes, tuple(written[size:]), counts)
 
 
 def _refuse_more(rows: Iterable[list[str]]) -> None:
@@ -269,8 +288,8 @@ def _from_pairs(
     if len(lines) != expected:
         raise InputError(f"It must have {expected} pairs, got {len(lines)} or more.")
     _refuse_more(rows)
-    true, pred = (_parsed([row[side] for row in lines], corner) for side in (0, 1))
-    names = class_names(dict.fromkeys(true))
+    true, pred = ([row[side] for row in lines] for side in (0, 1))
+    names = list(dict.fromkeys(true))
     place = {name: position for position, name in enumerate(names)}
     strange = [name for name in pred if name not in place]
     if strange:
@@ -280,25 +299,23 @@ def _from_pairs(
     def matrix(column: int) -> CountMatrix:
         return scattered(at[0], at[1], [_number(row[column]) for row in lines], len(names))
 
-    return ConfusionMatrix(matrix(2), names, matrix(3) if len(header) == 4 else None)
+    return _named(names, corner, Counts.of(matrix(2), matrix(3) if len(header) == 4 else None))
 
 
-def _parsed(names: Sequence[str], corner: re.Match[str]) -> list[Label]:
+def _parsed(names: Sequence[str], kind: str) -> list[Label]:
     """Return names in the type that the corner says."""
     parse: dict[str, Any] = {
         "int": _int,
-        "str": (lambda name: name.removeprefix("'")) if corner["escaped"] else str,
+        "str": str,
         "bool": {"True": True, "False": False}.__getitem__,
         "date": datetime.date.fromisoformat,
     }
     result: list[Label] = []
     for name in names:
         try:
-            result.append(parse[corner["kind"]](name))
+            result.append(parse[kind](name))
         except (ValueError, KeyError):
-            raise InputError(
-                f"Class names must be of type {corner['kind']}, got {show([name])}."
-            ) from None
+            raise InputError(f"Class names must be of type {kind}, got {show([name])}.") from None
     return result
 
 

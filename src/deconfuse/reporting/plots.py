@@ -274,9 +274,7 @@ class ConfusionMatrixDisplay:
                [0.3, 0.7]])
         >>> display.figure_.clear()
         """
-        cm = confusion_matrix
-        if not isinstance(cm, ConfusionMatrix):
-            cm = ConfusionMatrix.from_counts(confusion_matrix)
+        cm = ConfusionMatrix._from_bare(confusion_matrix)
         drawn = cm if normalize is None else cm.normalize(normalize, epsilon=epsilon)
         return cls(drawn, display_labels=display_labels).plot(**look)
 

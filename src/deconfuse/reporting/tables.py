@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deconfuse._text import printable, shorten
+from deconfuse._text import escape_formulas, printable, shorten
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
@@ -216,8 +216,9 @@ def _csv(n: Normalized) -> str:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     names = [name if isinstance(name, str) or type(name) is int else str(name) for name in n.labels]
+    names, is_escaped = escape_formulas(names)
     # The corner of counts would let it be read back as such.
-    writer.writerow([f"{CORNER} ({n.method}: {SUMS[n.method]})", *names])
+    writer.writerow([f"{CORNER} ({n.method}: {SUMS[n.method]}{'; escaped' * is_escaped})", *names])
     for name, row in zip(names, dense(n.matrix), strict=True):
         writer.writerow([name, *row.tolist()])
     return stream.getvalue()

@@ -14,7 +14,11 @@ from .estimate import (
 )
 from .findings import Finding as Finding
 from .metrics import Estimate as Estimate, PerClass as PerClass
-from .outcomes import OutcomeRate as OutcomeRate, OutcomeRates as OutcomeRates
+from .outcomes import (
+    OutcomeChange as OutcomeChange,
+    OutcomeRate as OutcomeRate,
+    OutcomeRates as OutcomeRates,
+)
 from .reliability import ClassReliability as ClassReliability, Reliability as Reliability
 from .score_differences import (
     RecallDifferences as RecallDifferences,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from deconfuse._checks import Label, is_finite_number, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import (
     as_confusion,
@@ -25,6 +24,7 @@ from deconfuse.statistics.cells import (
 from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
 from deconfuse.statistics.multiplicity import Correction, adjust
+from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes
 from deconfuse.statistics.resampling import Side, Spread
 from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
 from deconfuse.statistics.similarity_test import similarity_test
@@ -88,6 +88,8 @@ class Comparison:
         Whether it was used that both predictions are of the same samples.
     level : float
         Of the intervals.
+    outcomes : tuple of OutcomeChange
+        How the rate of every outcome differs; empty without outcomes. They enter nothing else.
     """
 
     accuracy: ScoreDifference
@@ -105,6 +107,7 @@ class Comparison:
     smallest_p_value: float
     is_paired: bool
     level: float
+    outcomes: tuple[OutcomeChange, ...]
     _scores: Scores = field(repr=False)
     _spread: Spread = field(repr=False)
 
@@ -421,6 +424,7 @@ def compare(
         smallest_p_value=tested.smallest,
         is_paired=triples is not None,
         level=float(level),
+        outcomes=outcome_changes(one, other, float(level)),
         _scores=scores,
         _spread=Spread(sides[0], sides[1], triples, float(level), seed),
     )
@@ -458,11 +462,10 @@ def _warn_if_drowned(sides: list[Side]) -> None:
     """Say it where cells are epsilon more than samples."""
     for which, side in zip(("first", "second"), sides, strict=True):
         if side.epsilon > side.plain.unit:
-            warnings.warn(
+            warn(
                 f"`epsilon` of {side.epsilon:.3g} weighs {side.epsilon / side.plain.unit:.3g} times"
                 f" a sample of the {which} matrix, so what is shown of it is more epsilon than"
                 " samples. P-values are computed with less. Scale the weights to a mean of one, or"
                 " give a smaller `epsilon`.",
                 DeconfuseWarning,
-                stacklevel=3,
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deconfuse._text import printable, shorten
+from deconfuse.statistics.outcomes import change_sentence
 from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "epsilon": comparison.first.epsilon,
         "difference": comparison.difference,
         "standard_errors": comparison.standard_errors,
+        "outcomes": [asdict(change) for change in comparison.outcomes],
         "p_values": comparison.p_values,
         "raw_p_values": comparison.raw_p_values,
         "top": [asdict(cell) for cell in comparison.top(_ROWS)],
@@ -109,6 +111,7 @@ def summary(comparison: Comparison) -> list[str]:
         f" {_test(comparison.bias_p_value, alpha)}.",
         f"- similarity, which classes are confused apart from these two:"
         f" {_similarity(comparison, alpha)}.",
+        *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
         f"Overlap {comparison.overlap:.3f}; without noise {low:.3f} to {high:.3f}"
         f" ({comparison.level:.0%}); equal classifiers would show"
         f" {comparison.overlap_if_equal:.3f}.",

@@ -21,8 +21,17 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import wilson
 from deconfuse.statistics.multiplicity import adjust
+from deconfuse.statistics.score_differences import share_difference
 
-__all__ = ["OutcomeRate", "OutcomeRates", "outcome_findings", "outcome_rates"]
+__all__ = [
+    "OutcomeChange",
+    "OutcomeRate",
+    "OutcomeRates",
+    "change_sentence",
+    "outcome_changes",
+    "outcome_findings",
+    "outcome_rates",
+]
 
 # Draws of the test that all classes have one rate; its smallest p-value is one over this.
 _DRAWS = 1_999
@@ -150,6 +159,127 @@ def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
         np.array([coverage]), np.array([total * unit]), float(norm.ppf(0.5 + level / 2))
     )
     return OutcomeRates(tuple(rates), coverage, (float(low[0]), float(high[0])), p_values, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeChange:
+    """How often one outcome occurs in two matrices, with equal class shares on both sides.
+
+    Attributes
+    ----------
+    outcome : str
+    side : {"answer", "background"}
+        As in `OutcomeRate`.
+    first, second : float
+        The rate in each matrix: the mean over the classes, weighted alike on both sides.
+    difference, low, high : float
+        Second minus first, with its interval.
+    p_value : float
+        Of no difference, corrected for the number of outcomes.
+    """
+
+    outcome: str
+    side: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def outcome_changes(
+    first: ConfusionMatrix, second: ConfusionMatrix, level: float = 0.95
+) -> tuple[OutcomeChange, ...]:
+    """Return how the rate of every outcome differs between two matrices of the same classes.
+
+    Notes
+    -----
+    Rates are compared within each class and averaged with the weights of Mantel and Haenszel, so
+    that a changed mix of classes alone changes nothing. Intervals are Newcombe's, for independent
+    samples: of the same samples they are wider than they need to be. P-values are those at which
+    the interval begins to hold zero, corrected by Holm's method.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> before, after = (
+    ...     dc.ConfusionMatrix.from_predictions(
+    ...         ["a"] * 100, ["a"] * (100 - n) + ["refused"] * n, outcomes=["refused"]
+    ...     )
+    ...     for n in (5, 30)
+    ... )
+    >>> (change,) = outcome_changes(before, after)
+    >>> round(change.difference, 2), change.p_value < 0.001
+    (0.25, True)
+    """
+    found = []
+    for outcome in dict.fromkeys((*first.outcomes, *second.outcomes)):
+        for side in ("answer", "background"):
+            tables = [_outcome_table(cm, outcome, side) for cm in (first, second)]
+            is_seen = any(counts.any() for counts, _ in tables)
+            if is_seen and all(totals.any() for _, totals in tables):
+                shares, samples = _at_equal_shares(tables)
+                found.append((outcome, side, share_difference(shares, samples, level)))
+    corrected = adjust(np.array([change.p_value for *_, change in found]), "holm")
+    return tuple(
+        OutcomeChange(
+            outcome,
+            side,
+            *(change.first, change.second, change.difference, change.low, change.high),
+            float(p_value),
+        )
+        for (outcome, side, change), p_value in zip(found, corrected, strict=True)
+    )
+
+
+def _outcome_table(
+    cm: ConfusionMatrix, outcome: str, side: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the samples of each class with the outcome, and all of each, as effective samples."""
+    said, named = cm.outcome_counts, cm.label_counts
+    if side == "background":
+        said, named = cm.background_counts.T, cm.prediction_counts
+    counts = np.zeros(cm.n_classes)
+    if outcome in cm.outcomes:
+        counts = np.asarray(said[:, cm.outcomes.index(outcome)], dtype=np.float64)
+    totals = np.asarray(named, dtype=np.float64) + said.sum(axis=1)
+    return counts * _unit(cm), totals * _unit(cm)
+
+
+def _at_equal_shares(
+    tables: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the mean rate of both sides, and how many samples each stands for."""
+    (one, n), (other, m) = tables
+    both = (n > 0) & (m > 0)
+    weights = np.zeros_like(n)
+    weights[both] = n[both] * m[both] / (n[both] + m[both])
+    if not both.any():
+        # No class has samples on both sides: the rates are those of all samples.
+        return (
+            (float(one.sum() / n.sum()), float(other.sum() / m.sum())),
+            (float(n.sum()), float(m.sum())),
+        )
+    weights /= weights.sum()
+    shares = [float((weights[both] * c[both] / t[both]).sum()) for c, t in tables]
+    samples = [float(1 / (weights[both] ** 2 / t[both]).sum()) for _, t in tables]
+    return (shares[0], shares[1]), (samples[0], samples[1])
+
+
+def change_sentence(change: OutcomeChange, level: float) -> str:
+    """Return what is said of one outcome in two matrices."""
+    what = "answers that are" if change.side == "answer" else "predictions whose label is"
+    verdict = "no difference shown"
+    if change.p_value < 1 - level:
+        verdict = "rose" if change.difference > 0 else "fell"
+    points = [100 * value for value in (change.difference, change.low, change.high)]
+    p = "p < 0.001" if change.p_value < 1e-3 else f"p = {change.p_value:.2g}"
+    return (
+        f"{what} {quoted(change.outcome)}: {verdict}, {_percent(change.first)} →"
+        f" {_percent(change.second)}, difference {points[0]:+.2g} points"
+        f" ({points[1]:+.2g} to {points[2]:+.2g}), {p}"
+    )
 
 
 def _unit(cm: ConfusionMatrix) -> float:

@@ -17,7 +17,7 @@ from deconfuse.statistics.cells import Cells
 from deconfuse.statistics.metrics import effective_samples, mixed_samples, wilson
 from deconfuse.statistics.multiplicity import holm
 
-__all__ = ["RecallDifferences", "ScoreDifference", "Scores"]
+__all__ = ["RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
 
 FloatArray = NDArray[np.float64]
 
@@ -366,6 +366,21 @@ def _correlation(together: FloatArray, first: FloatArray, second: FloatArray) ->
     """Return the correlation for a covariance and two variances; 0 without spread."""
     spread = np.sqrt(first * second)
     return np.divide(together, spread, out=np.zeros_like(spread), where=spread > 0)
+
+
+def share_difference(
+    shares: tuple[float, float], samples: tuple[float, float], level: float
+) -> ScoreDifference:
+    """Return how two independent shares of so many samples each differ, second minus first.
+
+    Examples
+    --------
+    >>> found = share_difference((0.1, 0.3), (100, 100), 0.95)
+    >>> round(found.difference, 3), found.low > 0, found.p_value < 0.001
+    (0.2, True, True)
+    """
+    values, sizes = (_pair([np.array([v]) for v in both]) for both in (shares, samples))
+    return _difference(_Proportions(values, sizes, np.zeros(1)), level)
 
 
 def _difference(proportions: _Proportions, level: float) -> ScoreDifference:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.stats import norm
 
 from deconfuse._checks import is_whole_number
 from deconfuse._memory import refuse_if_too_large
-from deconfuse.errors import DeconfuseWarning, InputError
+from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.scaling import ScalingStatus, scale
 from deconfuse.statistics.cells import Cells, as_generator, cells_of, check_level
 from deconfuse.statistics.sensitivity import Sensitivity
@@ -201,11 +200,10 @@ def bootstrap(
         result[start:stop], lost = _normalize_stack(counts, normalized)
         failed += lost
     if failed:
-        warnings.warn(
+        warn(
             f"{failed:,} of {n_resamples:,} resamples have no bi-normalization with epsilon"
             f" {normalized.epsilon:g}; their cells are NaN.",
             DeconfuseWarning,
-            stacklevel=3,
         )
     return result
 
