@@ -71,20 +71,23 @@ def test_help_and_data_load_neither_torch_nor_matplotlib():
         assert ended.stdout.splitlines()[-1] == "[]", args
 
 
-def test_without_the_extra_the_install_command_is_named(tmp_path):
+def test_without_the_extra_the_install_command_is_named():
     blocked = (
         "import sys\n"
         "class Missing:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name in ('torch', 'pooch'):\n"
+        "        if name in ('torch', 'platformdirs'):\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}')\n"
         "sys.meta_path.insert(0, Missing())\n"
         "from deconfuse.cli import main\nmain(sys.argv[1:])"
     )
-    args = ["data", "prepare", "--dataset", "mnist", "--data", str(tmp_path)]
-    ended = subprocess.run([sys.executable, "-c", blocked, *args], capture_output=True, text=True)
+    args = ["data", "verify", "--dataset", "mnist"]
+    environment = {key: value for key, value in os.environ.items() if key != "DECONFUSE_DATA"}
+    ended = subprocess.run(
+        [sys.executable, "-c", blocked, *args], capture_output=True, text=True, env=environment
+    )
     assert ended.returncode == 1, ended.stderr
-    assert "needs pooch, which is not installed." in ended.stderr
+    assert "needs platformdirs, which is not installed." in ended.stderr
     assert 'hint: pip install "deconfuse[experiments]"' in ended.stderr
     assert "Traceback" not in ended.stderr
     helped = subprocess.run([sys.executable, "-c", blocked, "--help"], capture_output=True)

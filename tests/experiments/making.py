@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record
-from deconfuse.experiments.runs import RunArrays
+from deconfuse.experiments.runs import RunArrays, measure
 
 
 def make_arrays(config: RunConfig, n_classes: int = 4, n: int = 400) -> RunArrays:

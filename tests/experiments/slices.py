@@ -70,7 +70,7 @@ def slice_spec(folder: Path, name: str) -> DatasetSpec:
         plain = folder / name / file.name
         packed = plain.with_name(plain.name + ".gz")
         content = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
-        files.append(DataFile(file.name, hashlib.sha256(content).hexdigest(), len(content)))
+        files.append(DataFile(file.name, len(content), hashlib.sha256(content).hexdigest()))
     return replace(CATALOGUE[name], releases=(tuple(files),))
 
 

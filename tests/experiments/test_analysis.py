@@ -30,14 +30,11 @@ from deconfuse.experiments.extensions import geometry_rows, other_estimates, pas
 from deconfuse.experiments.records import (
     WEIGHTINGS,
     Record,
-    read_records,
     record_path,
     write_record,
 )
 from deconfuse.experiments.reproduction import write_results
 from deconfuse.experiments.sweep import plan_runs
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="module")
@@ -149,17 +146,6 @@ def test_a_number_that_is_not_defined_is_no_score(records: list[Record]) -> None
     assert np.isfinite(after.mean)
 
 
-def test_a_claim_without_evidence_says_what_is_missing(records: list[Record]) -> None:
-    one_level = [r for r in records if r.config.alpha in (None, 1.0)]
-    verdicts = {c.title[:20]: c.verdict for c in paper_claims(score_records(one_level), str)}
-    assert verdicts["The gap between bi a"] == "not decided (no seed with several levels)"
-    assert not verdicts["Bi-normalization rec"].startswith("not decided")
-    uneven = [r for r in records if r.config.alpha is not None]
-    verdicts = {c.title[:20]: c.verdict for c in paper_claims(score_records(uneven), str)}
-    assert verdicts["Bi-normalization rec"] == "not decided (no runs of both models)"
-    assert paper_claims(Scores({}), str)[-1].verdict == "not decided (no imbalanced runs)"
-
-
 @pytest.mark.parametrize(
     ("values", "sign", "support"),
     [
@@ -181,7 +167,7 @@ def claim(*supports: str) -> Claim:
     evidence = [
         Evidence("MNIST", f"c{k}", Sample(np.array(values[s])), 1) for k, s in enumerate(supports)
     ]
-    return Claim("1", "t", "m", tuple(evidence))
+    return Claim("1", "t", "s", "m", tuple(evidence))
 
 
 @pytest.mark.parametrize(
@@ -192,6 +178,7 @@ def claim(*supports: str) -> Claim:
         ("ynn", "does not hold (1 of 3 cells; 2 the opposite)"),
         ("uz", "does not hold (0 of 2 cells; 1 near zero, 1 unclear)"),
         ("ff", "not decided (fewer than 3 seeds)"),
+        ("", "not decided (fewer than 3 seeds)"),
     ],
 )
 def test_verdict(supports: str, verdict: str) -> None:
@@ -214,9 +201,9 @@ def planted(better: str) -> Scores:
 def test_a_planted_winner_is_found_and_another_is_not() -> None:
     for metric in ("overlap", "kl"):
         for better, expected in (("bi", "holds"), ("row", "does not hold")):
-            found = bi_is_best(planted(better), str, ("balanced", metric), "t")
+            found = bi_is_best(planted(better), str, ("balanced", metric), ("1", "t"))
             assert found.verdict.startswith(expected)
-    noted = bi_is_best(planted("row"), str, ("balanced", "overlap"), "t").evidence
+    noted = bi_is_best(planted("row"), str, ("balanced", "overlap"), ("1", "t")).evidence
     assert {item.note for item in noted} == {"row"}
 
 
@@ -301,10 +288,6 @@ def test_shuffled_embeddings_show_what_the_grid_alone_gives(records: list[Record
     # Records that lack it are told apart from those that have it.
     before = [replace(r, shuffled={}) for r in records]
     assert not any(q.target.startswith("shuffled") for q in score_records(before).questions())
-    text = "\n".join(
-        line for line in record.to_json().splitlines() if not line.startswith('"shuffled"')
-    )
-    assert Record.from_json(text, "old").shuffled == {}
 
 
 def test_other_estimates_are_doubly_balanced_or_balanced_by_row(records: list[Record]) -> None:
@@ -371,14 +354,3 @@ def test_no_records_no_results(tmp_path: Path) -> None:
         InputError, match=r"There must be records of runs in .*, but there are none"
     ):
         write_results(tmp_path, tmp_path / "records")
-
-
-def test_published_records_are_whole() -> None:
-    if not (RESULTS / "records").is_dir():
-        pytest.skip("the published records are not in this copy")
-    published = read_records(RESULTS / "records")
-    assert published
-    for record in published:
-        assert record.config.model == "cnn"
-        assert record.matrix.shape == (10, 10)
-        assert all((gcm >= 0).all() for gcm in record.gcms.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import subprocess
 import sys
@@ -14,9 +13,8 @@ from making import make_record
 from tests.support import require
 from typer.testing import CliRunner
 
-from deconfuse import InputError
+from deconfuse.cli.app import app
 from deconfuse.experiments import crews, sweep
-from deconfuse.experiments.commands import app
 from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.records import read_records, write_record
 from deconfuse.experiments.sweep import plan_runs
@@ -56,26 +54,8 @@ def test_of_several_datasets_those_that_are_there_are_taken(data: Path, tmp_path
 
 def test_a_place_that_is_not_there_is_named_once(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["data", "prepare", "--from", str(tmp_path / "nowhere")])
-    assert isinstance(result.exception, InputError)
-    assert "`--from` must be a folder or an archive" in str(result.exception)
-
-
-def test_a_wrong_file_in_the_way_is_named(data: Path, tmp_path: Path) -> None:
-    target = tmp_path / "new"
-    (target / "mnist").mkdir(parents=True)
-    for path in (data / "mnist").iterdir():
-        if path.suffix != ".gz":
-            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
-            path.unlink()
-    (target / "mnist" / "train-labels-idx1-ubyte").write_bytes(b"broken")
-    source = str(data / "mnist")
-    arguments = ["data", "prepare", "--dataset", "mnist", "--from", source, "--data", str(target)]
-    result = RUNNER.invoke(app, arguments)
-    assert isinstance(result.exception, InputError)
-    assert "a wrong file stands before one of its own" in str(result.exception)
-    assert "ready" not in result.output
-    (target / "mnist" / "train-labels-idx1-ubyte").unlink()
-    assert "already there" in RUNNER.invoke(app, arguments).output
+    assert result.exit_code == 2
+    assert "does not exist" in result.output
 
 
 def test_verify_names_a_wrong_file(data: Path) -> None:
@@ -108,7 +88,7 @@ def test_reproduce_from_data_to_text(
 def test_only_report_trains_nothing(tmp_path: Path) -> None:
     for config in plan_runs(["mnist"], [1.0, 0.1], range(3)):
         write_record(tmp_path / "records", make_record(config))
-    options = ["--only-report", "--experiment", "1", "--data", str(tmp_path)]
+    options = ["--only-report", "--data", str(tmp_path)]
     result = RUNNER.invoke(app, ["reproduce", *options, "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert (tmp_path / "figures" / "overlap.png").stat().st_size > 10_000
@@ -135,18 +115,17 @@ def test_experiment_2_needs_no_balanced_models(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--dataset", "imagenet"], "`dataset` must be one of mnist, .*, got 'imagenet'"),
+        (["--dataset", "imagenet"], "`--dataset` must be one of mnist, fashion-mnist"),
         (["--alpha", "0.5"], "`--alpha` must be one of 10, 3, 1, 0.3, 0.1, got 0.5"),
-        (["--seeds", "0"], "`--seeds` must be at least 1, got 0"),
-        (["--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
-        (["--only-report", "--experiment", "3"], "`--experiment` must be 1 or 2, got 3"),
-        (["--workers", "0"], "`--workers` must be at least 1, got 0"),
-        (["--sampling", "odd"], "`--sampling` must be relative, budget or equal-size, got 'odd'"),
-        (["--threads", "0"], "`--threads` must be at least 1, got 0"),
-        (["--threads", "-1"], "`--threads` must be at least 1, got -1"),
-        (["--workers", "2", "--dask", "x"], "Only one of `--workers` and `--dask` can be given"),
-        (["--threads", "2", "--dask", "x"], "Only one of `--threads` and `--dask` can be given"),
-        (["--only-report", "--dataset", "imagenet"], "must come without `--dataset`"),
+        (["--seeds", "0"], "Invalid value for '--seeds'"),
+        (["--experiment", "3"], "Invalid value for '--experiment'"),
+        (["--workers", "0"], "Invalid value for '--workers'"),
+        (["--threads", "-1"], "Invalid value for '--threads'"),
+        (["--sampling", "odd"], "`--sampling` must be one of balanced, relative, budget"),
+        (["--workers", "2", "--dask", "x"], "`--dask` must come without `--workers`"),
+        (["--threads", "2", "--dask", "x"], "`--dask` must come without `--threads`"),
+        (["--only-report", "--experiment", "1"], "must come without `--experiment`"),
+        (["--only-report", "--dataset", "mnist"], "must come without `--dataset`"),
         (["--only-report", "--alpha", "1"], "must come without `--alpha`"),
         (["--only-report", "--seeds", "30"], "must come without `--seeds`"),
         (["--only-report", "--no-keep-arrays"], "must come without `--keep-arrays`"),
@@ -154,18 +133,19 @@ def test_experiment_2_needs_no_balanced_models(
 )
 def test_bad_options(arguments: list[str], message: str, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["reproduce", *arguments, "--results", str(tmp_path)])
-    assert isinstance(result.exception, InputError)
-
-    assert re.search(message, str(result.exception))
+    assert result.exit_code == 2
+    # Colours, and lines in a box around what Typer finds itself.
+    plain = re.sub(r"\x1b\[[0-9;]*m|[│\n]", " ", result.output)
+    assert message in " ".join(plain.split())
 
 
 def test_errors_are_a_line_or_two_without_a_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "deconfuse.experiments.commands", "reproduce"]
+    command = [sys.executable, "-m", "deconfuse", "reproduce"]
     options = ["--dataset", "mnist", "--seeds", "1", "--data", str(tmp_path)]
     done = subprocess.run(
         [*command, *options, "--results", str(tmp_path / "r")], capture_output=True, text=True
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert done.stderr.startswith("Error: MNIST must be in the data folder")
+    assert "error: MNIST must be in the data folder" in done.stderr
     assert "deconfuse data prepare --dataset mnist" in done.stderr

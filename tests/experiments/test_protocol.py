@@ -16,7 +16,6 @@ from tests.support import require
 from deconfuse import InputError
 from deconfuse.experiments import Dataset, Outcome, Task, load_dataset, run_protocol
 from deconfuse.experiments.analysis import Question, score_records
-from deconfuse.experiments.crews import executor_width
 from deconfuse.experiments.reproduction import write_results
 from deconfuse.experiments.sweep import SweepError
 
@@ -259,16 +258,11 @@ class Counting(Executor):
         return fn(*args, **kwargs)
 
 
-def test_an_executor_that_nothing_is_known_of_gets_plenty(blobs: Dataset) -> None:
+def test_an_executor_gets_many_runs_at_once(blobs: Dataset) -> None:
     executor = Counting()
     with executor.pool:
         run_protocol(nearest_mean, blobs, alphas=[1.0], seeds=range(6), executor=executor)
     assert executor.given == 12
-
-
-def test_pools_are_kept_as_busy_as_they_can_be() -> None:
-    with ThreadPoolExecutor(3) as pool:
-        assert executor_width(pool) == 3
 
 
 TOGETHER = threading.Barrier(4)
@@ -292,6 +286,5 @@ def test_dask_does_many_runs_at_once(blobs: Dataset) -> None:
         Client(cluster) as client,
         client.get_executor() as executor,
     ):
-        assert executor_width(executor) >= 4
         records = run_protocol(meet, blobs, alphas=[1.0], seeds=range(2), executor=executor)
     assert len(records) == 4

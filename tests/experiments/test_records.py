@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from making import make_arrays, make_record
 
 from deconfuse import InputError
 from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import (
     Record,
     read_record,
@@ -22,9 +23,15 @@ from deconfuse.experiments.records import (
     record_path,
     write_record,
 )
-from deconfuse.experiments.runs import arrays_path, read_arrays, write_arrays
+from deconfuse.experiments.runs import arrays_path, measure, read_arrays, write_arrays
 
 CONFIG = RunConfig("mnist", 0, 0.3)
+RECORD = make_record(CONFIG).to_json()
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=20,
+)
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -98,18 +105,18 @@ def break_record(path: Path, **changes: object) -> None:
         ({"schema": 2}, "must be a record of version 1, got version 2"),
         ({"schema": None}, "must be a record of version 1, got version None"),
         ({"config": None}, "must be a run of version 1 of the protocol, got version None"),
-        ({"matrix": [[-1] * 4] * 4}, "must hold counts, but some are negative"),
         ({"config": {"protocol": 0}}, "must be a run of version 1 of the protocol, got version 0"),
-        ({"matrix": [[1, 2], [3, 4]]}, r"must hold matrices of shape \(4, 4\)"),
-        ({"matrix": [["a"]]}, "must be a complete record, but a field is missing or wrong"),
-        ({"gcms": {}}, "must be a complete record, but a field is missing or wrong: gcms.row"),
-        ({"matrix": [[1.7] * 4] * 4}, "must hold counts, but some in matrix are not whole numbers"),
-        ({"matrix": [[0] * 4] * 4}, "must have a sample of every class, but a row of matrix"),
-        ({"matrix": None}, "a field is missing or wrong: matrix must be numbers"),
-        ({"matrix": [[1], [2, 3]]}, "a field is missing or wrong: matrix must be numbers"),
+        ({"matrix": [[-1] * 4] * 4}, "must agree with itself, but test_sizes is"),
+        ({"matrix": [[1, 2], [3, 4]]}, "must agree with itself, but test_sizes is"),
+        ({"matrix": [["a"]]}, "a field is missing or wrong .*invalid literal"),
+        ({"gcms": {}}, r"a field is missing or wrong \(KeyError: 'row'"),
+        ({"matrix": [[1.7] * 4] * 4}, "must agree with itself, but test_sizes is"),
+        ({"matrix": None}, "a field is missing or wrong"),
+        ({"matrix": [[1], [2, 3]]}, "a field is missing or wrong"),
         ({"matrix": [[9] * 4] * 4}, "must agree with itself, but test_sizes is .* give \\[36, 36"),
-        ({"rebalanced": [[9] * 4] * 4}, "must agree with itself, but test_sizes is"),
-        ({"rebalanced": [[9.5] * 4] * 4}, "some in rebalanced are not whole numbers"),
+        ({"rebalanced": [[9] * 4] * 4}, "must have equal test sets in matrix and rebalanced"),
+        ({"rebalanced": [[9.5] * 4] * 4}, "must agree with itself, but rebalanced is"),
+        ({"rebalanced": [[9] * 3] * 3}, "must hold counts of 4 classes, .* in rebalanced"),
         (
             {"test_sizes": [1, 2, 3, 4]},
             "must agree with itself, but test_sizes is \\[1, 2, 3, 4",
@@ -118,32 +125,34 @@ def break_record(path: Path, **changes: object) -> None:
         ({"accuracy": None}, "must agree with itself, but accuracy is None"),
         ({"balanced_accuracy": 0.99}, "must agree with itself, but balanced_accuracy is 0.99"),
         ({"epochs": 7}, "must agree with itself, but epochs is 7"),
-        ({"history": ["a"]}, "a field is missing or wrong: history must be numbers"),
-        ({"history": [float("nan")]}, "must have a list of finite numbers in history"),
+        ({"more": 7}, "must agree with itself, but more is 7 .* give None"),
+        ({"history": ["a"]}, "a field is missing or wrong .*could not convert"),
+        ({"history": [float("nan")] * 2}, "a field is missing or wrong .*JSON compliant"),
         ({"train_sizes": [1, 2]}, "must have one count for each of 4 classes in train_sizes"),
         ({"train_sizes": [1, 2, 3, -4]}, "must have one count for each of 4 classes"),
-        ({"train_sizes": [1, 2, 3, 4.5]}, "must have one count for each of 4 classes"),
-        ({"classes": [0, 1, 2, 3]}, "classes must be a list of names"),
+        ({"train_sizes": [1, 2, 3, 4.5]}, "must agree with itself, but train_sizes is"),
+        ({"classes": [0, 1, 2, 3]}, r"must agree with itself, but classes is \[0, 1"),
         ({"classes": list("abca")}, "must have distinct names in classes"),
         ({"epsilon": -1}, "must have a possible epsilon, got -1"),
-        ({"epsilon": "a"}, "epsilon must be a number, got 'a'"),
+        ({"epsilon": "a"}, "a field is missing or wrong .*could not convert"),
         ({"cell_volume": 0}, "must have a possible cell_volume, got 0"),
-        ({"seconds": float("inf")}, "must have a possible seconds, got inf"),
-        ({"n_cells": 0}, "must have a whole number from 1 in n_cells, got 0"),
-        ({"n_cells": 1.5}, "must have a whole number from 1 in n_cells, got 1.5"),
-        ({"versions": {"numpy": 2}}, "versions must be texts by name"),
-        ({"coarser": []}, "must have grids by number of components in coarser"),
-        ({"shuffled": {"a": {}}}, "must have grids by number of components in shuffled"),
-        ({"coarser": {"2": {"n_cells": 3}}}, "wrong: coarser.2.overlaps is not there"),
+        ({"seconds": float("inf")}, "a field is missing or wrong .*JSON compliant"),
+        ({"n_cells": 0}, "must have a possible n_cells, got 0"),
+        ({"n_cells": 1.5}, "must agree with itself, but n_cells is 1.5"),
+        ({"versions": {"numpy": 2}}, "must agree with itself, but versions is"),
+        ({"coarser": []}, "a field is missing or wrong"),
+        ({"shuffled": {"a": {}}}, "a field is missing or wrong"),
+        ({"shuffled": None}, "a field is missing or wrong"),
+        ({"coarser": {"2": {"n_cells": 3}}}, r"a field is missing or wrong .*'overlaps'"),
         (
             {"coarser": {"2": {"n_cells": 3, "overlaps": [[9] * 4] * 4}}},
-            "must hold Overlaps from 0 to 1 in coarser.2.overlaps",
+            "must hold Overlaps from 0 to 1 in coarser and shuffled",
         ),
+        ({"config": {**CONFIG.to_json(), "extra": 5}}, "a field is missing or wrong .*'extra'"),
         (
-            {"config": {**CONFIG.to_json(), "extra": 5}},
-            "a field is missing or wrong: config .*'extra'",
+            {"config": {**CONFIG.to_json(), "sampling": "odd"}},
+            "a field is missing or wrong .*`sampling` must",
         ),
-        ({"config": {**CONFIG.to_json(), "sampling": "odd"}}, "wrong: config .*`sampling` must"),
         (
             {"config": RunConfig("mnist", 1, 0.3).to_json()},
             "must hold the run that it is named after, got the run",
@@ -168,7 +177,7 @@ def test_geometric_matrices_that_cannot_be_name_the_record(cell: object, tmp_pat
     else:
         gcms["col"][1][2] = cell
     break_record(path, gcms=gcms)
-    with pytest.raises(InputError, match=r"json must hold finite numbers from 0.* in gcms\.col"):
+    with pytest.raises(InputError, match=r"gcms\.col|JSON compliant"):
         read_record(path)
 
 
@@ -183,12 +192,31 @@ def test_one_changed_count_is_noticed(tmp_path: Path) -> None:
         read_record(path)
 
 
-def test_records_made_before_shuffling_was_measured(tmp_path: Path) -> None:
-    path = write_record(tmp_path, make_record(CONFIG))
-    values = json.loads(path.read_text())
-    del values["shuffled"]
-    path.write_text(json.dumps(values))
-    assert read_record(path).shuffled == {}
+@given(data=st.data())
+def test_a_field_that_is_missing_or_something_else_is_never_read(data: st.DataObject) -> None:
+    """Whatever stands in the place of a field, the record is refused or says the same."""
+    values = json.loads(RECORD)
+    key = data.draw(st.sampled_from(sorted(values)))
+    if data.draw(st.booleans()):
+        del values[key]
+    else:
+        values[key] = data.draw(JSON)
+    try:
+        read = Record.from_json(json.dumps(values), "it")
+    except InputError:
+        return
+    assert json.loads(read.to_json()) == values
+
+
+def test_published_records_are_valid_and_keep_their_names_and_bytes() -> None:
+    paths = sorted((Path(__file__).parents[2] / "results" / "records").glob("*/*.json"))
+    if not paths:
+        pytest.skip("the published records are not in this copy")
+    for path in paths:
+        # Reading compares the name with the hash of the configuration.
+        record = read_record(path)
+        assert record.to_json() == path.read_text(encoding="utf-8")
+        assert record.config.model == "cnn"
 
 
 def test_a_record_that_is_a_folder_or_too_deep_is_named(tmp_path: Path) -> None:

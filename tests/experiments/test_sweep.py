@@ -15,19 +15,18 @@ from pathlib import Path
 
 import pytest
 import slices
-from making import make_arrays, make_record
+from making import make_record
 from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.crews import dask_crew, executor_crew, local_crew
 from deconfuse.experiments.records import read_records, record_path, write_record
-from deconfuse.experiments.runs import arrays_path, write_arrays
+from deconfuse.experiments.runs import arrays_path
 from deconfuse.experiments.sweep import (
     Places,
     SweepError,
     expected_cost,
-    measure_again,
     plan_runs,
     run_sweep,
 )
@@ -116,21 +115,6 @@ def test_trained_arrays_are_not_trained_again(data: Path) -> None:
         run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
     # The time that training took is in the record too: it can only be equal if it was not repeated.
     assert first.read_text() == text
-
-
-def test_measuring_again_replaces_records_and_trains_nothing(data: Path) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        run_sweep(PLAN[:2], places(data), executor_crew(pool, 1), run=slices.run_slice)
-    paths = [record_path(places(data).records, config) for config in PLAN[:2]]
-    texts = [path.read_text() for path in paths]
-    paths[0].write_text("half of an old rec")
-    write_record(places(data).records, make_record(PLAN[2]))
-    arrays_path(data / "cache", PLAN[2]).write_bytes(b"")
-    # The run of another study, whose records are elsewhere.
-    write_arrays(data / "cache", make_arrays(PLAN[3]))
-    assert measure_again(places(data), data / "cache") == 2
-    assert [path.read_text() for path in paths] == texts
-    assert not record_path(places(data).records, PLAN[3]).exists()
 
 
 KILLED = """
@@ -319,35 +303,18 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(tmp_path: Path) -> None:
     assert [path.suffix for path in (tmp_path / "records").rglob("*.*")] == [".json"] * len(whole)
 
 
-def test_leftovers_of_a_killed_sweep_go_when_they_are_old(data: Path) -> None:
-    folder = places(data).records / "mnist"
-    folder.mkdir(parents=True)
-    old, new = folder / ".a.json.x.part", folder / ".b.json.x.part"
-    for path in (old, new):
-        path.write_text("half")
-    os.utime(old, (0, 0))
-    with ThreadPoolExecutor(1) as pool:
-        run_sweep([], places(data), executor_crew(pool, 1), run=slices.run_slice)
-    assert not old.exists()
-    assert new.exists()
-
-
 def test_missing_packages_are_named_with_what_to_install(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deconfuse.experiments.catalogue import CATALOGUE
-    from deconfuse.experiments.preparation import download
     from deconfuse.experiments.sweep import run_one
 
-    for package in ("torch", "distributed", "pooch"):
+    for package in ("torch", "distributed"):
         monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "deconfuse.experiments.training", raising=False)
     with pytest.raises(MissingExtraError, match=r"needs torch(.|\n)*deconfuse\[experiments\]"):
         run_one(PLAN[0], data, None)
     with pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]"):
         dask_crew("tcp://127.0.0.1:9")
-    with pytest.raises(MissingExtraError, match=r"needs pooch(.|\n)*deconfuse\[experiments\]"):
-        download(data, CATALOGUE["mnist"])
 
 
 def test_no_workers() -> None:

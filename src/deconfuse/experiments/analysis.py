@@ -63,6 +63,11 @@ class Sample:
 
     values: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, by_seed: Mapping[int, float]) -> Sample:
+        """Return the sample of numbers by seed."""
+        return cls(np.array(list(by_seed.values())))
+
     @property
     def n(self) -> int:
         """How many seeds."""
@@ -113,22 +118,17 @@ class Scores:
         """Return the levels of a dataset, from least to most heterogeneous."""
         return sorted({q.alpha for q in self.values if q.dataset == dataset}, reverse=True)
 
+    def by_seed(self, question: Question) -> Mapping[int, float]:
+        """Return the score of each seed, none where there is no run."""
+        return self.values.get(question, {})
+
     def sample(self, question: Question) -> Sample | None:
         """Return the scores of a question, or None when there are none."""
-        by_seed = self.values.get(question)
-        return None if not by_seed else Sample(np.array(list(by_seed.values())))
+        return Sample.of(found) if (found := self.by_seed(question)) else None
 
     def joined(self, other: Scores) -> Scores:
         """Return these scores and those of other questions."""
         return Scores({**self.values, **other.values})
-
-    def difference(self, one: Question, other: Question) -> Sample | None:
-        """Return one question's scores minus another's, seed by seed."""
-        first, second = self.values.get(one, {}), self.values.get(other, {})
-        shared = sorted(first.keys() & second.keys())
-        if not shared:
-            return None
-        return Sample(np.array([first[seed] - second[seed] for seed in shared]))
 
 
 def off_diagonal_overlap(a: Matrix, b: Matrix) -> float:

@@ -13,10 +13,7 @@ from multiprocessing import active_children, get_context
 
 from deconfuse.errors import InputError, MissingExtraError
 
-__all__ = ["Crew", "OpenCrew", "dask_crew", "executor_crew", "executor_width", "local_crew"]
-
-#: Runs under way on an executor that does not say how many it can do at once.
-_PLENTY = 32
+__all__ = ["Crew", "OpenCrew", "dask_crew", "executor_crew", "local_crew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +33,7 @@ OpenCrew = Callable[[], AbstractContextManager[Crew]]
 
 
 def local_crew(workers: int, threads: int | None = None) -> OpenCrew:
-    """Return a crew of local processes, each with its share of the machine's threads.
-
-    Parameters
-    ----------
-    workers : int
-        How many processes.
-    threads : int, optional
-        Threads of each; by default the machine's, divided evenly.
-    """
+    """Return a crew of local processes; ``threads`` of each are an even share unless given."""
     if workers < 1:
         raise InputError(f"`workers` must be at least 1, got {workers}.")
     if threads is not None and threads < 1:
@@ -87,22 +76,6 @@ def executor_crew(executor: Executor, width: int) -> OpenCrew:
         yield Crew(executor, width, is_replaced=False)
 
     return open_crew
-
-
-def executor_width(executor: Executor) -> int:
-    """Return how many runs an executor should have under way at least.
-
-    The pools of the standard library and those made after them know their workers, and Dask's
-    client its threads. Of any other executor nothing is known, so it gets plenty.
-    """
-    workers = getattr(executor, "_max_workers", None)
-    if isinstance(workers, int):
-        return max(1, workers)
-    nthreads = getattr(getattr(executor, "_client", None), "nthreads", None)
-    threads = nthreads() if callable(nthreads) else None
-    known = sum(threads.values()) if isinstance(threads, dict) else 0
-    # A cluster may grow on the way.
-    return max(_PLENTY, known)
 
 
 def dask_crew(address: str) -> OpenCrew:

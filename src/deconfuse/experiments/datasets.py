@@ -10,7 +10,7 @@ import hashlib
 import lzma
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,14 +25,16 @@ from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
 from deconfuse.experiments.config import check_name
 
 __all__ = [
+    "BROKEN_PACKING",
     "DATA_VARIABLE",
     "PACKINGS",
     "Dataset",
-    "Transform",
+    "FileReport",
+    "check_file",
     "data_folder",
-    "find_file",
+    "inspect_dataset",
     "load_dataset",
-    "read_checked",
+    "unpack_checked",
 ]
 
 #: ``none``: handed on as they are. ``standardize``: images in bytes, scaled to [0, 1] and
@@ -166,8 +168,16 @@ def _class_numbers(labels: NDArray[Any], what: str, n_classes: int) -> NDArray[n
 #: The environment variable that names the data folder.
 DATA_VARIABLE = "DECONFUSE_DATA"
 
-#: How a file may be packed, as the end of its name.
-PACKINGS = ("", ".gz", ".xz")
+#: How a file may be packed, as the end of its name, and how to unpack it.
+_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.decompress,
+    ".xz": lzma.decompress,
+}
+PACKINGS = tuple(_UNPACKERS)
+
+#: What unpacking raises when the bytes are not what they should be.
+BROKEN_PACKING = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -214,70 +224,72 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
 @lru_cache(maxsize=4)
 def _load(name: str, folder: Path) -> Dataset:
     spec = dataset_spec(name)
-    wrong: InputError | None = None
+    reports = inspect_dataset(folder, spec)
+    problems = [report.problem for report in reports if report.problem]
+    if problems:
+        raise InputError(
+            f"{spec.title} must be in the data folder {folder}, but: {' '.join(problems)}",
+            hint=f"delete what is wrong and run `deconfuse data prepare --dataset {name}`, or name "
+            f"another folder with --data or {DATA_VARIABLE}.",
+        )
+    return _assemble(spec, {report.file.name: report.content for report in reports})
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One file of a dataset in the data folder: its content, or what is wrong with it."""
+
+    file: DataFile
+    content: bytes = b""
+    problem: str = ""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no file at all."""
+        return self.problem == f"{self.file.name} is missing."
+
+
+def inspect_dataset(folder: Path, spec: DatasetSpec) -> list[FileReport]:
+    """Read every file of the first release that is there whole, else of the one that was meant."""
+    found = []
     for release in spec.releases:
-        paths = [find_file(folder, spec, file) for file in release]
-        if all(path is not None for path in paths):
-            try:
-                contents = {
-                    file.name: read_checked(path, file)
-                    for file, path in zip(release, paths, strict=True)
-                    if path is not None
-                }
-            except InputError as error:
-                # Another release of the same images may be there whole.
-                wrong = wrong or error
-                continue
-            return _assemble(spec, contents)
-    if wrong is not None:
-        raise wrong
-    missing = [file.name for file in spec.releases[0] if find_file(folder, spec, file) is None]
-    raise InputError(
-        f"{spec.title} must be in the data folder {folder}, but {', '.join(missing)} is not there.",
-        hint=f"run `deconfuse data prepare --dataset {name}`, or name another folder with --data "
-        f"or {DATA_VARIABLE}.",
-    )
+        found.append([check_file(folder, spec, file) for file in release])
+        if not any(report.problem for report in found[-1]):
+            return found[-1]
+    # Of several incomplete releases, the one with something there.
+    return max(found, key=lambda reports: sum(not report.is_missing for report in reports))
 
 
-def find_file(folder: Path, spec: DatasetSpec, file: DataFile) -> Path | None:
-    """Return where a file of a dataset is, plain or packed, or None."""
+def check_file(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
+    """Read one file of a dataset wherever the data folder has it right, plain or packed."""
+    problem = f"{file.name} is missing."
     for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
         for packing in PACKINGS:
             path = folder / place / (file.name + packing)
             if path.is_file():
-                return path
-    return None
+                try:
+                    content = unpack_checked(path.read_bytes(), packing, file, str(path))
+                    return FileReport(file, content)
+                except InputError as error:
+                    problem = error.message
+    return FileReport(file, problem=problem)
 
 
-def read_checked(path: Path, file: DataFile) -> bytes:
-    """Return the plain content of a file whose checksum is right, and raise otherwise."""
+def unpack_checked(content: bytes, packing: str, file: DataFile, name: str) -> bytes:
+    """Return the plain content of a file whose checksum is right; ``name`` is for errors."""
     try:
-        content = _unpack(path)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        plain = _UNPACKERS[packing](content)
+    except BROKEN_PACKING as error:
         raise InputError(
-            f"{path} must be a complete packed file, but it cannot be unpacked ({error}).",
-            hint="delete it and run `deconfuse data prepare`.",
+            f"{name} must be a complete packed file, but it cannot be unpacked ({error})."
         ) from error
-    if len(content) != file.size:
-        raise InputError(
-            f"{path} must hold {file.size} bytes, got {len(content)}.",
-            hint="delete it and run `deconfuse data prepare`.",
-        )
-    digest = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(plain).hexdigest()
     if digest != file.sha256:
         raise InputError(
-            f"{path} must have the sha256 {file.sha256}, got {digest}.",
-            hint="it is not the canonical file; delete it and run `deconfuse data prepare`.",
+            f"{name} must have {file.size} bytes with the sha256 {file.sha256}, "
+            f"got {len(plain)} bytes with {digest}."
         )
-    return content
-
-
-def _unpack(path: Path) -> bytes:
-    if path.suffix == ".gz":
-        return gzip.decompress(path.read_bytes())
-    if path.suffix == ".xz":
-        return lzma.decompress(path.read_bytes())
-    return path.read_bytes()
+    return plain
 
 
 def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:

@@ -21,9 +21,8 @@ from deconfuse._files import write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments.analysis import Matrix, Question, Sample, Scores, grid_answers
 from deconfuse.experiments.config import DATASETS, RunConfig, random_state
-from deconfuse.experiments.measuring import overlap_clusters
 from deconfuse.experiments.records import WEIGHTINGS, Record
-from deconfuse.experiments.runs import RunArrays, read_arrays
+from deconfuse.experiments.runs import RunArrays, overlap_clusters, overlap_table, read_arrays
 
 __all__ = ["N_SHIFTS", "GridRecord", "measure_grids", "read_grids", "score_grids", "write_grids"]
 
@@ -119,13 +118,13 @@ def _measure(arrays: RunArrays, record: Record, fewest: int) -> GridRecord:
     one, other = (_gcms(arrays, everything, 1, m) for m in (None, turn))
     averaged, turned = (_gcms(arrays, everything, N_SHIFTS, m) for m in (None, turn))
     subsets = [rng.choice(everything, fewest, replace=False) for _ in range(_SUBSETS)]
-    fewer = [_table(_gcms(arrays, subset, 1)) for subset in subsets]
+    fewer = [overlap_table(_gcms(arrays, subset, 1)) for subset in subsets]
     return GridRecord(
         arrays.config,
         dc.overlap(one["all"].normalized.source.counts, record.matrix),
         _pure_share(one["all"], arrays),
         {"one": _agreement(one, other), "averaged": _agreement(averaged, turned)},
-        {"averaged": _table(averaged), "equal-points": np.mean(fewer, axis=0)},
+        {"averaged": overlap_table(averaged), "equal-points": np.mean(fewer, axis=0)},
     )
 
 
@@ -143,12 +142,6 @@ def _gcms(
         len(arrays.classes),
         arrays.config.n_components,
         n_shifts=n_shifts,
-    )
-
-
-def _table(gcms: Mapping[str, dc.GeometricConfusion]) -> Matrix:
-    return np.array(
-        [[dc.overlap(gcms[a].matrix, gcms[b].normalized) for b in WEIGHTINGS] for a in WEIGHTINGS]
     )
 
 

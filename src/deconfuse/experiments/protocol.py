@@ -14,15 +14,17 @@ from typing import Any
 
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfig
-from deconfuse.experiments.crews import executor_crew, executor_width
+from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.datasets import Dataset
-from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
-from deconfuse.experiments.runs import train_run
+from deconfuse.experiments.runs import measure, train_run
 from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
+
+#: How many runs an executor is given at a time: more than most have workers for.
+_IN_FLIGHT = 64
 
 
 def run_protocol(
@@ -122,9 +124,8 @@ def run_protocol(
         places = Places(records, data=records)
         _refuse_other_data(records, dataset, configs)
         with ThreadPoolExecutor(1) if executor is None else nullcontext(executor) as chosen:
-            crew = executor_crew(chosen, executor_width(chosen))
             try:
-                run_sweep(configs, places, crew, run=job)
+                run_sweep(configs, places, executor_crew(chosen, _IN_FLIGHT), run=job)
             except SweepError as error:
                 if folder is not None:
                     raise

@@ -1,14 +1,16 @@
 """The record of a run: everything that tables, figures and verdicts are computed from.
 
-One JSON file a run, named by the configuration's hash, complete or absent.
+There is one JSON file per run, named by the hash of its configuration, complete or absent. Records
+are published, copied and edited by hand, so each is validated when it is read.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import fsum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +19,9 @@ from numpy.typing import NDArray
 
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
-from deconfuse.experiments.config import DATASETS, RunConfig
-from deconfuse.experiments.record_fields import SCHEMA_VERSION, RecordFields
+from deconfuse.experiments.config import DATASETS, PROTOCOL_VERSION, RunConfig
 
 __all__ = [
-    "SCHEMA_VERSION",
     "WEIGHTINGS",
     "GridOverlaps",
     "Record",
@@ -31,13 +31,18 @@ __all__ = [
     "write_record",
 ]
 
+#: Raised whenever the meaning of a field changes.
+SCHEMA_VERSION = 1
+
 #: The order of weightings and normalizations in a record.
 WEIGHTINGS: tuple[Literal["row", "col", "all", "bi"], ...] = ("row", "col", "all", "bi")
+
+_AGAIN = "delete it; the sweep makes it again."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridOverlaps:
-    """Experiment 2 on another grid, or on the same grid with points dealt out at random.
+    """Experiment 2 on another grid, or on the same grid with shuffled points.
 
     ``overlaps[i, j]`` is the Overlap of the geometric confusion matrix of weighting ``i`` with
     normalization ``j``, both in the order of :data:`WEIGHTINGS`.
@@ -60,9 +65,8 @@ class Record:
     matrix : ndarray of shape (n_classes, n_classes)
         Counts on the run's own test set, true classes on rows (M1 or M2 of the paper).
     rebalanced : ndarray of shape (n_classes, n_classes) or None
-        Counts on the same test set after the prediction bias was taken out by
-        :class:`deconfuse.Rebalancer`, fitted on one half and used on the other, both ways. None
-        where it could not be fitted.
+        Counts on the same test set after :class:`deconfuse.Rebalancer`, fitted on one half and
+        used on the other, both ways, removed the prediction bias. None where it cannot be fitted.
     gcms : dict of str to ndarray
         The four geometric confusion matrices, divided by the cell volume.
     epsilon : float
@@ -74,9 +78,8 @@ class Record:
     coarser : dict of int to GridOverlaps
         The same comparison with fewer components, where more points share a cell.
     shuffled : dict of int to GridOverlaps
-        The comparison after the embeddings were dealt out to the samples at random, by number of
-        components: what agrees then owes nothing to the embedding. Empty in records made before
-        this was measured.
+        The comparison after the embeddings were shuffled among the samples, by number of
+        components: what agrees then owes nothing to the embedding.
     train_sizes : tuple of int
         Samples of each class in the training set.
     history : tuple of float
@@ -115,7 +118,9 @@ class Record:
     @property
     def balanced_accuracy(self) -> float:
         """The mean over classes of the share of their test samples predicted right."""
-        return float(np.mean(np.diag(self.matrix) / self.matrix.sum(axis=1)))
+        # An exact sum, so that every machine writes the same digits.
+        recalls = np.diag(self.matrix) / self.matrix.sum(axis=1)
+        return fsum(recalls) / len(recalls)
 
     @property
     def test_sizes(self) -> tuple[int, ...]:
@@ -123,7 +128,7 @@ class Record:
         return tuple(self.matrix.sum(axis=1).tolist())
 
     def to_json(self) -> str:
-        """Return the record as JSON, one field a line."""
+        """Return the record as JSON, one field per line."""
         fields = {
             "schema": SCHEMA_VERSION,
             "config": self.config.to_json(),
@@ -137,15 +142,12 @@ class Record:
             "balanced_accuracy": _short(self.balanced_accuracy),
             "matrix": self.matrix.tolist(),
             "rebalanced": None if self.rebalanced is None else self.rebalanced.tolist(),
-            "gcms": {
-                name: [[_short(cell) for cell in row] for row in gcm.tolist()]
-                for name, gcm in self.gcms.items()
-            },
+            "gcms": {name: _short_table(gcm) for name, gcm in self.gcms.items()},
             "epsilon": self.epsilon,
             "cell_volume": _short(self.cell_volume),
             "n_cells": self.n_cells,
-            "coarser": _overlaps_to_json(self.coarser),
-            "shuffled": _overlaps_to_json(self.shuffled),
+            "coarser": _grids_to_json(self.coarser),
+            "shuffled": _grids_to_json(self.shuffled),
             "seconds": round(self.seconds, 2),
         }
         lines = (
@@ -156,46 +158,108 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str, name: str) -> Record:
-        """Read a record and check every field; ``name`` is what errors call it.
+        """Read a record and validate it; ``name`` is what errors call it.
+
+        Every field must be as the record that was read would write it. So a field that is missing,
+        of another type, unknown, or in contradiction to others is found by one comparison.
 
         Raises
         ------
         InputError
-            When a field is missing, cannot be, or contradicts another one.
+            When it is not a record of this version, incomplete, impossible or contradictory.
         """
-        fields = RecordFields.parse(text, name)
         try:
-            config = RunConfig.from_json(fields.take("config"))
-        except (KeyError, TypeError, ValueError) as error:
-            fields.refuse(
-                f"must be a complete record, but a field is missing or wrong: config ({error})."
-            )
-        classes = fields.names("classes")
-        n = len(classes)
-        has_rebalanced = fields.take("rebalanced") is not None
-        record = cls(
-            config=config,
-            classes=classes,
-            matrix=fields.counts("matrix", n),
-            rebalanced=fields.counts("rebalanced", n) if has_rebalanced else None,
-            gcms={key: fields.density("gcms", key, n_classes=n) for key in WEIGHTINGS},
-            epsilon=fields.number("epsilon"),
-            cell_volume=fields.number("cell_volume", is_open=True),
-            n_cells=fields.whole("n_cells", at_least=1),
-            coarser=_overlaps_from_json(fields, "coarser"),
-            shuffled=_overlaps_from_json(fields, "shuffled"),
-            train_sizes=fields.sizes("train_sizes", n),
-            history=fields.numbers("history"),
-            seconds=fields.number("seconds"),
-            versions=fields.texts("versions"),
-        )
-        fields.confirm("test_sizes", list(record.test_sizes))
-        fields.confirm("epochs", record.epochs)
-        fields.confirm("accuracy", record.accuracy)
-        fields.confirm("balanced_accuracy", record.balanced_accuracy)
-        if record.rebalanced is not None:
-            fields.confirm("test_sizes", record.rebalanced.sum(axis=1).tolist())
+            values = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(
+                f"{name} must be a record in JSON, but it cannot be read ({error}).", hint=_AGAIN
+            ) from error
+        _check_versions(values, name)
+        try:
+            record = cls._of(values)
+            again = json.loads(record.to_json())
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(
+                f"{name} must be a complete record, but a field is missing or wrong "
+                f"({type(error).__name__}: {error!s:.200}).",
+                hint=_AGAIN,
+            ) from error
+        for key in {**again, **values}:
+            if values.get(key) != again.get(key):
+                raise InputError(
+                    f"{name} must agree with itself, but {key} is {values.get(key)!r:.100} where "
+                    f"its other fields give {again.get(key)!r:.100}.",
+                    hint=_AGAIN,
+                )
+        for problem in record._problems():
+            raise InputError(f"{name} {problem}.", hint=_AGAIN)
         return record
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Record:
+        rebalanced = values["rebalanced"]
+        return cls(
+            config=RunConfig.from_json(values["config"]),
+            classes=tuple(str(name) for name in values["classes"]),
+            matrix=np.array(values["matrix"]).astype(np.int64),
+            rebalanced=None if rebalanced is None else np.array(rebalanced).astype(np.int64),
+            gcms={name: np.array(values["gcms"][name], dtype=float) for name in WEIGHTINGS},
+            epsilon=float(values["epsilon"]),
+            cell_volume=float(values["cell_volume"]),
+            n_cells=int(values["n_cells"]),
+            coarser=_grids_from_json(values["coarser"]),
+            shuffled=_grids_from_json(values["shuffled"]),
+            train_sizes=tuple(int(size) for size in values["train_sizes"]),
+            history=tuple(float(value) for value in values["history"]),
+            seconds=float(values["seconds"]),
+            versions={name: str(version) for name, version in values["versions"].items()},
+        )
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what cannot be, although it could be written."""
+        n = len(self.classes)
+        if len(set(self.classes)) != n:
+            yield "must have distinct names in classes"
+        for name, counts in (("matrix", self.matrix), ("rebalanced", self.rebalanced)):
+            if counts is None:
+                continue
+            if counts.shape != (n, n) or (counts < 0).any() or not counts.sum(axis=1).all():
+                yield f"must hold counts of {n} classes, each with a sample, in {name}"
+            if not np.array_equal(counts.sum(axis=1), self.matrix.sum(axis=1)):
+                yield f"must have equal test sets in matrix and {name}"
+        for name, gcm in self.gcms.items():
+            if gcm.shape != (n, n) or (gcm < 0).any() or not gcm.any():
+                yield f"must hold numbers from 0, not all 0, of {n} classes in gcms.{name}"
+        for grid in (*self.coarser.values(), *self.shuffled.values()):
+            overlaps, shape = grid.overlaps, (len(WEIGHTINGS), len(WEIGHTINGS))
+            # Numbers are written with seven digits.
+            is_table = overlaps.shape == shape and grid.n_cells > 0
+            if not is_table or (overlaps < 0).any() or (overlaps > 1 + 1e-6).any():
+                yield "must hold Overlaps from 0 to 1 in coarser and shuffled"
+        if len(self.train_sizes) != n or min(self.train_sizes) < 0:
+            yield f"must have one count for each of {n} classes in train_sizes"
+        for name in ("epsilon", "seconds", "cell_volume", "n_cells"):
+            least = 0 if name in ("epsilon", "seconds") else np.nextafter(0, 1)
+            if getattr(self, name) < least:
+                yield f"must have a possible {name}, got {getattr(self, name)!r}"
+
+
+def _check_versions(values: Any, name: str) -> None:
+    """Raise unless a record has this version of the schema and of the protocol."""
+    found = values.get("schema") if isinstance(values, dict) else None
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"{name} must be a record of version {SCHEMA_VERSION}, got version {found!r}.",
+            hint="read it with the release that wrote it, or keep it in another folder.",
+        )
+    config = values.get("config")
+    protocol = config.get("protocol") if isinstance(config, dict) else None
+    if protocol != PROTOCOL_VERSION:
+        raise InputError(
+            f"{name} must be a run of version {PROTOCOL_VERSION} of the protocol, "
+            f"got version {protocol!r}.",
+            hint="results of two versions must not be mixed; keep it in another folder.",
+        )
 
 
 def record_path(folder: Path, config: RunConfig) -> Path:
@@ -296,28 +360,22 @@ def read_records(
     )
 
 
-def _overlaps_to_json(grids: dict[int, GridOverlaps]) -> dict[str, Any]:
+def _grids_to_json(grids: dict[int, GridOverlaps]) -> dict[str, Any]:
     return {
-        str(m): {
-            "n_cells": grid.n_cells,
-            "overlaps": [[_short(cell) for cell in row] for row in grid.overlaps.tolist()],
-        }
+        str(m): {"n_cells": grid.n_cells, "overlaps": _short_table(grid.overlaps)}
         for m, grid in grids.items()
     }
 
 
-def _overlaps_from_json(fields: RecordFields, key: str) -> dict[int, GridOverlaps]:
-    # Absent in the first records, which were made before it was measured.
-    grids = fields.values.get(key, {}) if key == "shuffled" else fields.take(key)
-    if not isinstance(grids, dict) or not all(m.isdecimal() for m in grids):
-        fields.refuse(f"must have grids by number of components in {key}.")
+def _grids_from_json(values: dict[str, Any]) -> dict[int, GridOverlaps]:
     return {
-        int(m): GridOverlaps(
-            fields.whole(key, m, "n_cells", at_least=1),
-            fields.overlaps(key, m, "overlaps", n=len(WEIGHTINGS)),
-        )
-        for m in grids
+        int(m): GridOverlaps(int(grid["n_cells"]), np.array(grid["overlaps"], dtype=float))
+        for m, grid in values.items()
     }
+
+
+def _short_table(table: NDArray[np.float64]) -> list[list[float]]:
+    return [[_short(cell) for cell in row] for row in table.tolist()]
 
 
 def _short(value: float) -> float:

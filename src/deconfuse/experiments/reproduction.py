@@ -37,10 +37,12 @@ from deconfuse.experiments.text import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GRIDS", "HUMAN", "write_results"]
+__all__ = ["GRIDS", "HUMAN", "read_summary", "write_results"]
 
 #: Where, beside the records, measurements are that need more than records.
 GRIDS, HUMAN = "grids", "human.json"
+
+_TEXT, _CAME_OUT = "REPRODUCTION.md", "## What came out"
 
 #: The run that is shown as an instance, the paper's choice.
 _SHOWN = RunConfig("fashion-mnist", 0, 0.3)
@@ -169,7 +171,7 @@ def write_results(
     tables["epsilon.csv"] = csv_text(_EPSILON, epsilons)
     for name, table in tables.items():
         contents[folder / "tables" / name] = table.encode()
-    contents[folder / "REPRODUCTION.md"] = text.encode()
+    contents[folder / _TEXT] = text.encode()
     for path, content in contents.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, content)
@@ -233,7 +235,7 @@ def _write_text(
         "# What became of the paper's claims",
         "`deconfuse reproduce --only-report` writes this page, its tables and its figures from "
         f"`records/`, `{GRIDS}/` and `{HUMAN}`.",
-        "## What came out",
+        _CAME_OUT,
         _summary(records, claims, people),
         "## What was run",
         sections.describe_runs(records),
@@ -278,36 +280,15 @@ def _seeds(records: Sequence[Record]) -> str:
     return ", ".join(count for count in counts if count)
 
 
-_SHORT = {
-    "1": "Bi-normalization recovers the balanced matrix best",
-    "2": "Its lead widens with heterogeneity",
-    "3": "Recovery diminishes with heterogeneity",
-    "4": "Bi has the lowest KL divergence from the balanced matrix",
-    "5": "Each GCM is closest to its own normalization",
-    "6": "A GCM's agreement grows with heterogeneity",
-    "7": "The correspondence is weaker for bi",
-}
-_WAYS = {
-    "3b": "beyond what fewer samples do",
-    "5b": "beyond shuffled embeddings",
-    "6b": "at an equal number of points",
-    "7": "read as lower Overlap",
-    "7b": "read as a smaller lead",
-    "7c": "lower Overlap, averaged grids",
-    "7d": "smaller lead, averaged grids",
-}
-
-
 def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> str:
     """Say in ten lines what came out; lines without evidence are left out."""
     lines = []
-    for number, words in _SHORT.items():
+    for number in dict.fromkeys(claim.number[0] for claim in claims):
         mine = [claim for claim in claims if claim.number[0] == number]
         verdicts = "; ".join(
-            (f"{_WAYS[claim.number]}: " if claim.number in _WAYS else "") + f"**{claim.verdict}**"
-            for claim in mine
+            (f"{claim.way}: " if claim.way else "") + f"**{claim.verdict}**" for claim in mine
         )
-        lines.append(f"{number}. {words}: {verdicts}.")
+        lines.append(f"{number}. {mine[0].short}: {verdicts}.")
     by_dataset = sections.datasets_of(records)
     kept = [found for mine in by_dataset.values() if (found := findings.persistence(mine))]
     if kept:
@@ -331,6 +312,12 @@ def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Compari
             f"{sections.people_verdict(people)[1:]}"
         )
     return "\n".join(lines)
+
+
+def read_summary(folder: Path) -> str:
+    """Return the lines of the text that say what came out."""
+    text = (folder / _TEXT).read_text(encoding="utf-8")
+    return text.split(f"{_CAME_OUT}\n\n")[1].split("\n\n")[0]
 
 
 def _range(samples: Sequence[Sample], style: str = ".1f") -> str:

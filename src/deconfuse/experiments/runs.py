@@ -1,4 +1,4 @@
-"""One run: draw its sets, train, and keep the arrays that its record is measured from.
+"""One run: draw its sets, train, keep the arrays, and measure its record from them.
 
 Arrays (scores, embeddings and labels of the test set) are too large to publish and cost hours to
 make, so they stay in the data folder; records are measured from them, and whatever is asked of a
@@ -11,28 +11,32 @@ import io
 import json
 import platform
 import time
+import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from deconfuse import __version__
+import deconfuse as dc
 from deconfuse._files import write_bytes
 from deconfuse.errors import DeconfuseWarning, InputError, warn
-from deconfuse.experiments.config import PROTOCOL_VERSION, RunConfig
+from deconfuse.experiments.config import RunConfig, random_state
 from deconfuse.experiments.datasets import Dataset
+from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
 from deconfuse.experiments.tasks import Outcome, TrainFunction, draw_task
 
 __all__ = [
     "RunArrays",
     "arrays_path",
+    "measure",
+    "overlap_clusters",
+    "overlap_table",
     "read_arrays",
-    "read_arrays_file",
     "train_run",
-    "versions",
     "write_arrays",
 ]
 
@@ -101,18 +105,13 @@ def write_arrays(folder: Path, arrays: RunArrays) -> Path:
 
 
 def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
-    """Return the arrays of a run, or None when there are none that can be used."""
-    arrays = read_arrays_file(arrays_path(folder, config))
-    return arrays if arrays is not None and arrays.config == config else None
-
-
-def read_arrays_file(path: Path) -> RunArrays | None:
-    """Return the arrays of a file, or None when it is absent, broken or of another version."""
+    """Return the arrays of a run, or None where there are none that can be used."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+        with (
+            arrays_path(folder, config).open("rb") as stream,
+            np.load(stream, allow_pickle=False) as stored,
+        ):
             story = json.loads(str(stored["story"]))
-            if story["config"]["protocol"] != PROTOCOL_VERSION:
-                return None
             arrays = RunArrays(
                 config=RunConfig.from_json(story["config"]),
                 classes=tuple(story["classes"]),
@@ -129,13 +128,14 @@ def read_arrays_file(path: Path) -> RunArrays | None:
         return None
     n, n_classes = len(arrays.labels), len(arrays.classes)
     is_whole = arrays.scores.shape == (n, n_classes) and arrays.embeddings.shape[:1] == (n,)
-    return arrays if is_whole else None
+    is_this = story["config"] == config.to_json() and is_whole
+    return arrays if is_this else None
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Return the versions that a result may depend on."""
     found = {
-        "deconfuse": __version__,
+        "deconfuse": dc.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
@@ -156,47 +156,60 @@ def versions() -> dict[str, str]:
 def train_run(
     train: TrainFunction, dataset: Dataset, config: RunConfig, folder: Path | None
 ) -> RunArrays:
-    """Train one run, or take its arrays from ``folder`` when they are there.
-
-    Parameters
-    ----------
-    train : callable
-        Takes a :class:`~deconfuse.experiments.tasks.Task`, returns an
-        :class:`~deconfuse.experiments.tasks.Outcome`.
-    dataset : Dataset
-        Whole sets to draw from.
-    config : RunConfig
-        Which run.
-    folder : Path or None
-        Where arrays are kept; None keeps none. Where they cannot be written, that is warned of.
-
-    Returns
-    -------
-    RunArrays
-        The test set as the trained classifier sees it.
-    """
+    """Train one run, or take its arrays from ``folder`` where they are kept; None keeps none."""
     if folder is not None and (kept := read_arrays(folder, config)) is not None:
         return kept
     task = draw_task(dataset, config)
     start = time.perf_counter()
     outcome = train(task)
     seconds = time.perf_counter() - start
+    if not isinstance(outcome, Outcome):
+        raise InputError(
+            f"The training function must return an Outcome, got {type(outcome).__name__}.",
+            hint="return Outcome(scores=..., embeddings=...).",
+        )
+    history = tuple(float(value) for value in outcome.history)
+    if not np.isfinite(history).all():
+        raise InputError(
+            f"The history of a training function must be finite numbers, got {history}."
+        )
     n, n_classes = len(task.test_labels), task.n_classes
-    seen = _described(outcome, n, n_classes)
     arrays = RunArrays(
         config=config,
         classes=task.classes,
-        scores=np.asarray(seen.scores),
-        embeddings=np.asarray(seen.embeddings),
+        scores=_checked("scores", outcome.scores, (n, n_classes)),
+        embeddings=_checked("embeddings", outcome.embeddings, (n, None)),
         labels=task.test_labels,
         train_sizes=tuple(np.bincount(task.train_labels, minlength=n_classes).tolist()),
-        history=seen.history,
+        history=history,
         seconds=seconds,
-        versions=versions(),
+        versions=_versions(),
     )
     if folder is not None:
         _keep(folder, arrays)
     return arrays
+
+
+def _checked(what: str, values: ArrayLike, shape: tuple[int, int | None]) -> NDArray[np.float32]:
+    """Return what a training function says of the test set, as a finite matrix."""
+    array = np.asarray(values, dtype=np.float32)
+    n, width = shape
+    if array.ndim != 2 or len(array) != n or width not in (None, array.shape[1]):
+        raise InputError(
+            f"The training function must return finite {what} of shape "
+            f"({n}, {width or 'n_features'}), got shape {array.shape}."
+        )
+    places = np.argwhere(~np.isfinite(array))
+    if len(places):
+        sample, column = places[0].tolist()
+        raise InputError(
+            f"The training function must return finite {what} (in single precision), got "
+            f"{len(places)} that are not; the first is {array[sample, column]} of test "
+            f"sample {sample} in column {column}.",
+            hint="for logarithms of probabilities that may be zero, put a small number under "
+            "them: np.log(np.maximum(p, 1e-30)).",
+        )
+    return array
 
 
 def _keep(folder: Path, arrays: RunArrays) -> None:
@@ -206,45 +219,118 @@ def _keep(folder: Path, arrays: RunArrays) -> None:
     except (OSError, InputError) as error:
         warn(
             f"The arrays of {arrays.config.title} must be kept in {folder}, but could not be "
-            f"written ({error}). The run's record is made all the same; only measuring it again "
-            "will need training. Make room, or use --no-keep-arrays.",
+            f"written ({error}). The run's record is made all the same; only measuring its grids "
+            "will need training again. Free some space, or use --no-keep-arrays.",
             DeconfuseWarning,
         )
 
 
-def _described(outcome: object, n: int, n_classes: int) -> Outcome:
-    """Return what a training function said of the test set, as checked arrays."""
-    if not isinstance(outcome, Outcome):
-        raise InputError(
-            f"The training function must return an Outcome, got {type(outcome).__name__}.",
-            hint="return Outcome(scores=..., embeddings=...).",
+#: Fewer components than the paper's ten, to see how far the result rests on points alone in a cell.
+COARSER = (2, 3, 5)
+
+
+def measure(arrays: RunArrays) -> Record:
+    """Measure a trained run.
+
+    Counting matrix, projection, grid and the four geometric confusion matrices all come from the
+    same points: the run's test set.
+    """
+    epsilon = 1.0 / len(arrays.classes)
+    cm = _count(arrays, arrays.predictions)
+    finest = arrays.config.n_components
+    gcms = _clusters(arrays, finest)
+    order = random_state(arrays.config, "shuffled").permutation(len(arrays.labels))
+    shuffled = replace(arrays, embeddings=arrays.embeddings[order])
+    volume = gcms["bi"].cell_volume
+    return Record(
+        config=arrays.config,
+        classes=arrays.classes,
+        matrix=cm.counts,
+        rebalanced=_rebalance(arrays),
+        gcms={name: gcm.matrix / volume for name, gcm in gcms.items()},
+        epsilon=epsilon,
+        cell_volume=volume,
+        n_cells=gcms["bi"].n_cells,
+        coarser={m: _overlaps(arrays, m) for m in COARSER},
+        shuffled={m: _overlaps(shuffled, m) for m in (*COARSER, finest)},
+        train_sizes=arrays.train_sizes,
+        history=arrays.history,
+        seconds=arrays.seconds,
+        versions=arrays.versions,
+    )
+
+
+def _count(arrays: RunArrays, predictions: NDArray[np.int64]) -> dc.ConfusionMatrix:
+    classes = range(len(arrays.classes))
+    return dc.ConfusionMatrix.from_predictions(arrays.labels, predictions, labels=classes)
+
+
+def overlap_clusters(
+    points: tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.int64]],
+    n_classes: int,
+    n_components: int,
+    n_shifts: int = 1,
+) -> dict[str, dc.GeometricConfusion]:
+    """Return the four geometric confusion matrices of embeddings, labels and predictions.
+
+    All four weightings take the same epsilon, one over the number of classes, because a network
+    may never predict a rare class.
+    """
+    embeddings, labels, predictions = points
+    with warnings.catch_warnings():
+        # Units that are off for all points give fewer components; that is no surprise here.
+        warnings.simplefilter("ignore", dc.DeconfuseWarning)
+        return dc.geometric_confusions(
+            embeddings,
+            labels,
+            predictions,
+            n_components=n_components,
+            epsilon=1.0 / n_classes,
+            labels=range(n_classes),
+            n_shifts=n_shifts,
         )
-    scores = np.asarray(outcome.scores, dtype=np.float32)
-    if scores.shape != (n, n_classes):
-        raise InputError(
-            f"The training function must return finite scores of shape ({n}, {n_classes}), "
-            f"got shape {scores.shape}."
-        )
-    embeddings = np.asarray(outcome.embeddings, dtype=np.float32)
-    if embeddings.ndim != 2 or len(embeddings) != n:
-        raise InputError(
-            f"The training function must return finite embeddings of shape ({n}, n_features), "
-            f"got shape {embeddings.shape}."
-        )
-    for what, values in (("scores", scores), ("embeddings", embeddings)):
-        places = np.argwhere(~np.isfinite(values))
-        if len(places):
-            sample, column = places[0].tolist()
-            raise InputError(
-                f"The training function must return finite {what} (in single precision), got "
-                f"{len(places)} that are not; the first is {values[sample, column]} of test "
-                f"sample {sample} in column {column}.",
-                hint="for logarithms of probabilities that may be zero, put a small number under "
-                "them: np.log(np.maximum(p, 1e-30)).",
-            )
-    history = tuple(float(value) for value in outcome.history)
-    if not np.isfinite(history).all():
-        raise InputError(
-            f"The history of a training function must be finite numbers, got {history}."
-        )
-    return Outcome(scores, embeddings, history)
+
+
+def _clusters(arrays: RunArrays, n_components: int) -> dict[str, dc.GeometricConfusion]:
+    points = (arrays.embeddings, arrays.labels, arrays.predictions)
+    return overlap_clusters(points, len(arrays.classes), n_components)
+
+
+def _overlaps(arrays: RunArrays, n_components: int) -> GridOverlaps:
+    gcms = _clusters(arrays, n_components)
+    return GridOverlaps(gcms["bi"].n_cells, overlap_table(gcms))
+
+
+def overlap_table(gcms: Mapping[str, dc.GeometricConfusion]) -> NDArray[np.float64]:
+    """Return the Overlap of each GCM (row) with each normalization (column)."""
+    return np.array(
+        [[dc.overlap(gcms[a].matrix, gcms[b].normalized) for b in WEIGHTINGS] for a in WEIGHTINGS]
+    )
+
+
+def _rebalance(arrays: RunArrays) -> NDArray[np.int64] | None:
+    """Count again after taking prediction bias out, each half by the offsets of the other."""
+    halves = _halves(arrays)
+    predictions = np.empty_like(arrays.labels)
+    with warnings.catch_warnings():
+        # A class with a sample or two may be missing in a half; it then keeps the mean offset.
+        warnings.simplefilter("ignore", dc.DeconfuseWarning)
+        for fitted, used in ((halves, ~halves), (~halves, halves)):
+            rebalancer = dc.Rebalancer(classes=range(len(arrays.classes)))
+            try:
+                rebalancer.fit(arrays.scores[fitted], arrays.labels[fitted])
+            except dc.InputError:
+                # Scores that tell nothing apart, say all equal, have no bias to take out.
+                return None
+            predictions[used] = rebalancer.predict(arrays.scores[used])
+    counts: NDArray[np.int64] = _count(arrays, predictions).counts
+    return counts
+
+
+def _halves(arrays: RunArrays) -> NDArray[np.bool_]:
+    """Put every other sample of each class in the first half, in random order."""
+    rng = random_state(arrays.config, "halves")
+    first = np.zeros(len(arrays.labels), dtype=bool)
+    for label in range(len(arrays.classes)):
+        first[rng.permutation(np.flatnonzero(arrays.labels == label))[::2]] = True
+    return first

@@ -7,10 +7,8 @@ most the runs under way, and what they had trained is still in the cache.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +16,13 @@ from deconfuse.errors import DeconfuseError, InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig, Sampling
 from deconfuse.experiments.crews import Crew, OpenCrew
 from deconfuse.experiments.datasets import load_dataset
-from deconfuse.experiments.measuring import measure
 from deconfuse.experiments.records import Record, read_record, record_path, write_record
-from deconfuse.experiments.runs import arrays_path, read_arrays_file, train_run
+from deconfuse.experiments.runs import measure, train_run
 
 __all__ = [
     "Places",
     "SweepError",
     "expected_cost",
-    "measure_again",
     "plan_runs",
     "run_one",
     "run_sweep",
@@ -37,8 +33,6 @@ _COSTS = {"mnist": 1.0, "fashion-mnist": 1.0, "stl10": 40.0, "cifar10": 90.0}
 
 #: How often workers may die without any run finishing in between.
 _PATIENCE = 3
-
-_STALE_AFTER = 24 * 3600.0
 
 
 class SweepError(DeconfuseError, RuntimeError):
@@ -116,27 +110,20 @@ def run_sweep(
     run: RunFunction = run_one,
     on_done: Callable[[RunConfig, Record], None] = lambda config, record: None,
 ) -> int:
-    """Do every run that has no record yet.
+    """Do every run that has no record yet, in this order, and return how many records were made.
 
     Parameters
     ----------
     configs : sequence of RunConfig
-        The runs, in the order in which they should start.
+        The runs.
     places : Places
         Where to read and write.
     open_crew : callable
-        Returns a context manager that gives a :class:`Crew`: from :func:`local_crew`,
-        :func:`dask_crew`, or :func:`executor_crew` around any executor. It is called again when
-        workers died.
+        Opens what does the runs; called again when workers died.
     run : callable
         Does one run and returns its record as JSON.
     on_done : callable
         Told of every run that has its record, those found at the start included.
-
-    Returns
-    -------
-    int
-        How many records were made.
 
     Raises
     ------
@@ -146,7 +133,6 @@ def run_sweep(
         When a record that is there cannot be used.
     """
     places.records.mkdir(parents=True, exist_ok=True)
-    _remove_stale_parts(places)
     missing: list[RunConfig] = []
     for config in dict.fromkeys(configs):
         path = record_path(places.records, config)
@@ -180,27 +166,6 @@ def run_sweep(
                     hint="give it fewer --workers if memory is short; finished runs are kept.",
                 ) from error
     return made
-
-
-def measure_again(places: Places, cache: Path) -> int:
-    """Measure every run that has a record once more from its kept arrays, and replace the record.
-
-    For records made before a measure was changed or added; nothing is trained. Runs in the cache
-    that have no record here belong to other studies, and are left alone.
-
-    Returns
-    -------
-    int
-        How many records were written.
-    """
-    written = 0
-    for path in sorted(places.records.glob("*/*.json")):
-        kept = cache / path.parent.name / f"{path.stem}.npz"
-        arrays = read_arrays_file(kept)
-        if arrays is not None and arrays_path(cache, arrays.config) == kept:
-            write_record(places.records, measure(arrays))
-            written += 1
-    return written
 
 
 def _results(
@@ -246,13 +211,3 @@ def _keep(places: Places, config: RunConfig, text: str) -> Record:
             hint="make room, then start the sweep again; finished runs are kept.",
         ) from error
     return record
-
-
-def _remove_stale_parts(places: Places) -> None:
-    """Remove what a killed sweep was in the middle of writing, once nobody can be writing it."""
-    folders = [places.records] if places.cache is None else [places.records, places.cache]
-    for folder in folders:
-        for path in folder.glob("*/.*.part"):
-            with suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > _STALE_AFTER:
-                    path.unlink()
