@@ -59,7 +59,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """One number a seed, and what they say about the mean."""
+    """One number per seed, and what they say about the mean."""
 
     values: NDArray[np.float64]
 
@@ -159,7 +159,6 @@ def score_records(
     records: Iterable[Record],
     *,
     sampling: Sampling = "relative",
-    epsilon: float | None = None,
     extra: Callable[[Record], Mapping[str, Matrix]] | None = None,
 ) -> Scores:
     """Compare every normalization of every record with every target.
@@ -169,10 +168,8 @@ def score_records(
     records : iterable of Record
         Balanced and imbalanced runs together; a run whose balanced model is not among them has
         no scores for the targets of Experiment 1.
-    sampling : {"relative", "budget"}
+    sampling : {"relative", "budget", "equal-size"}
         Which imbalanced runs.
-    epsilon : float, optional
-        Added to every count, for all methods; by default one over the number of classes.
     extra : callable, optional
         More estimates of a record, by name, to put beside the four normalizations.
 
@@ -190,9 +187,10 @@ def score_records(
 
     Notes
     -----
-    Experiment 2 has the Overlap only, as in the paper. In the divergence the target is
-    ``all(M1 + epsilon)``, so that no cell makes it infinite. A number that is not defined, as the
-    Overlap of errors where there are none, is no score: such a seed is missing from the answer.
+    All normalizations have the epsilon of the record, one over the number of classes. Experiment 2
+    has the Overlap only, as in the paper. In the divergence the target is ``all(M1 + epsilon)``, so
+    that no cell makes it infinite. A number that is not defined, as the Overlap of errors where
+    there are none, is no score: such a seed is missing from the answer.
 
     Examples
     --------
@@ -210,8 +208,7 @@ def score_records(
         config = record.config
         if config.alpha is None or config.sampling != sampling:
             continue
-        amount = 1.0 / len(record.classes) if epsilon is None else epsilon
-        estimates = normalizations(record.matrix, amount)
+        estimates = normalizations(record.matrix, record.epsilon)
         if extra is not None:
             estimates |= extra(record)
         targets = {f"gcm {name}": gcm for name, gcm in record.gcms.items()}
@@ -220,9 +217,9 @@ def score_records(
         if model_1 is not None:
             truth = {
                 "balanced": model_1.matrix.astype(np.float64),
-                "bi(balanced)": normalizations(model_1.matrix, amount)["bi"],
+                "bi(balanced)": normalizations(model_1.matrix, record.epsilon)["bi"],
             }
-            answers += _compare(truth, estimates, tuple(METRICS), amount)
+            answers += _compare(truth, estimates, tuple(METRICS), record.epsilon)
         for target, method, metric, score in answers:
             if not np.isnan(score):
                 question = Question(config.dataset, config.alpha, target, method, metric)

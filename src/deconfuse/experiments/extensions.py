@@ -76,9 +76,11 @@ def other_estimates(record: Record) -> Mapping[str, Matrix]:
     ``rebalanced`` is the row-normalized matrix after :class:`deconfuse.Rebalancer` took the
     prediction bias out of the classifier itself, and ``bi(rebalanced)`` its bi-normalization.
     """
-    estimates = {"similarity-choice": dc.similarity_choice(record.matrix).balanced}
+    estimates = {
+        "similarity-choice": dc.similarity_choice(record.matrix, epsilon=record.epsilon).balanced
+    }
     if record.rebalanced is not None:
-        after = normalizations(record.rebalanced, 1.0 / len(record.classes))
+        after = normalizations(record.rebalanced, record.epsilon)
         estimates |= {"rebalanced": after["row"], "bi(rebalanced)": after["bi"]}
     return estimates
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 import deconfuse as dc
 from deconfuse.experiments import findings
-from deconfuse.experiments.analysis import (
-    METHODS,
-)
+from deconfuse.experiments.analysis import METHODS
 from deconfuse.experiments.config import DATASETS, PAPER_MODEL
 from deconfuse.experiments.grids import GridRecord, grid_summary
 from deconfuse.experiments.human import MATRICES, Comparison, difference
@@ -50,7 +49,7 @@ def datasets_of(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def describe_runs(records: Sequence[Record]) -> str:
-    """Return a table of what there is: runs of each kind, time, and what they were made with."""
+    """Return what there is: runs of each kind, how training ended, and what they were made with."""
     rows = []
     for dataset, mine in datasets_of(records).items():
         kinds = [
@@ -61,8 +60,28 @@ def describe_runs(records: Sequence[Record]) -> str:
         hours = sum(record.seconds for record in mine) / 3600
         rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), f"{hours:.1f}"])
     head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "training, hours"]
+    parts = [markdown_table(head, rows)]
+    if is_paper(records):
+        training = records[0].config.training
+        parts.append(
+            f"Training is the paper's: SGD, batch {training.batch_size}, learning rate "
+            f"{training.learning_rate:g}, momentum {training.momentum:g}, weight decay "
+            f"{training.weight_decay:g}, at most {training.max_epochs} epochs, until "
+            f"{100 * training.stop_at:.0f} % balanced test accuracy is *reached*. Means over runs:"
+        )
+    ends = [row for row in _run_rows(records) if row[1] == "balanced" or row[2] in ("10", "0.1")]
+    cells = [
+        [
+            f"{dataset_title(str(row[0]))}, " + (f"α = {row[2]}" if row[2] else "balanced"),
+            *(f"{row[column]:,.{digits}f}" for column, digits in _SHOWN.items()),
+        ]
+        for row in ends
+        if row[1] in ("balanced", "relative")
+    ]
+    parts.append(markdown_table(["", *(_RUN_COLUMNS[column] for column in _SHOWN)], cells))
     versions = sorted({_made_with(record) for record in records})
-    return markdown_table(head, rows) + f"\n\nMade with {'; '.join(versions)}."
+    parts.append(f"Made with {'; '.join(versions)}. Each record names its versions and machine.")
+    return "\n\n".join(parts)
 
 
 def _made_with(record: Record) -> str:
@@ -75,14 +94,28 @@ def _made_with(record: Record) -> str:
     return f"{made} on {device}, {threads} thread per run"
 
 
+_RUN_COLUMNS = (
+    *("dataset", "sampling", "alpha", "runs", "training samples", "test samples"),
+    *("classes that count", "largest over smallest", "classes below a quarter of the largest"),
+    *("epochs", "balanced accuracy (%)", "reached (%)"),
+)
+
+#: Columns of the table of runs that the text shows, and their decimals.
+_SHOWN = {4: 0, 5: 0, 9: 1, 10: 1, 11: 0}
+
+
 def runs_csv(records: Sequence[Record]) -> str:
     """Return sizes, unevenness, epochs and accuracy of each dataset and level, as CSV."""
+    return csv_text(_RUN_COLUMNS, _run_rows(records))
+
+
+def _run_rows(records: Sequence[Record]) -> list[list[Any]]:
     groups: dict[tuple[str, str, float], list[Record]] = {}
     for record in records:
         config = record.config
         key = (config.dataset, config.sampling, config.alpha or np.inf)
         groups.setdefault(key, []).append(record)
-    rows: list[list[object]] = []
+    rows = []
     for (dataset, sampling, alpha), mine in groups.items():
         train = np.array([record.train_sizes for record in mine], dtype=float)
         test = np.array([record.test_sizes for record in mine], dtype=float)
@@ -102,12 +135,7 @@ def runs_csv(records: Sequence[Record]) -> str:
         )
         level = "" if np.isinf(alpha) else f"{alpha:g}"
         rows.append([dataset, sampling, level, len(mine), *map(float, numbers)])
-    head = [
-        *("dataset", "sampling", "alpha", "runs", "training samples", "test samples"),
-        *("classes that count", "largest over smallest", "classes below a quarter of the largest"),
-        *("epochs", "balanced accuracy (%)", "runs that reached the stopping accuracy (%)"),
-    ]
-    return csv_text(head, rows)
+    return rows
 
 
 def measured_sections(

@@ -54,23 +54,7 @@ def balanced_sizes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def dirichlet_sizes(
     sizes: NDArray[np.int64], alpha: float, rng: np.random.Generator, sampling: Sampling
 ) -> NDArray[np.int64]:
-    r"""Draw how many samples of each class are kept.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_classes,)
-        Samples there are of each class.
-    alpha : float
-        Concentration of the symmetric Dirichlet distribution.
-    rng : numpy.random.Generator
-        Where the draw comes from.
-    sampling : {"relative", "budget", "equal-size"}
-        How a share becomes a size; see Notes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        At least a fifth of each class, at most all of it.
+    r"""Draw how many samples of each class are kept: at least a fifth of it, at most all of it.
 
     Notes
     -----
@@ -121,19 +105,7 @@ def keep_samples(
 
 
 def rotate_quarters(images: NDArray[Any], quarters: NDArray[np.int64]) -> NDArray[Any]:
-    """Turn each image by its number of quarter turns.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, side, side, channels)
-        Square images.
-    quarters : ndarray of shape (n,)
-        From 0 to 3: by 0, 90, 180 or 270 degrees.
-
-    Returns
-    -------
-    ndarray of the same shape
-        A turned copy.
+    """Turn each square image, ``(n, side, side, channels)``, by its number of quarter turns.
 
     Examples
     --------
@@ -253,8 +225,7 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
             f"The configuration must be for the dataset {dataset.name!r}, "
             f"got one for {config.dataset!r}."
         )
-    train = _draw(dataset, config, "train")
-    test = _draw(dataset, config, "test")
+    (train, _), (test, _) = (_draw(dataset, config, part) for part in PARTS)
     train_inputs, test_inputs = dataset.train_inputs[train], dataset.test_inputs[test]
     if dataset.transform == "rotate":
         train_inputs = _rotate(train_inputs, train, config, "train")
@@ -273,35 +244,29 @@ def draw_task(dataset: Dataset, config: RunConfig) -> Task:
 
 def set_sizes(dataset: Dataset, config: RunConfig, part: Part) -> tuple[int, ...]:
     """Return how many samples of each class a run has in its training or test set."""
+    return _draw(dataset, config, part)[1]
+
+
+def _draw(
+    dataset: Dataset, config: RunConfig, part: Part
+) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """Return which samples a run has in its training or test set, and how many of each class."""
     labels = dataset.train_labels if part == "train" else dataset.test_labels
-    sizes = _sizes(labels, config, dataset.n_classes, random_state(config, f"{part} set"))
-    for place, (before, after) in enumerate(
-        zip(np.bincount(labels).tolist(), sizes.tolist(), strict=True)
-    ):
-        if after == 0:
-            raise InputError(
-                f"Every class must keep a sample in the {part} set of {config.title}, but "
-                f"{dataset.classes[place]!r} keeps none of its {before}.",
-                hint="give each class at least 3 samples in the training and in the test set.",
-            )
-    return tuple(sizes.tolist())
-
-
-def _sizes(
-    labels: NDArray[np.int64], config: RunConfig, n_classes: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    sizes = np.bincount(labels, minlength=n_classes)
-    if config.alpha is None:
-        return balanced_sizes(sizes)
-    return dirichlet_sizes(sizes, config.alpha, rng, config.sampling)
-
-
-def _draw(dataset: Dataset, config: RunConfig, part: Part) -> NDArray[np.int64]:
-    set_sizes(dataset, config, part)
-    labels = dataset.train_labels if part == "train" else dataset.test_labels
+    there = np.bincount(labels, minlength=dataset.n_classes)
     # Sizes and samples come from one stream, one after the other.
     rng = random_state(config, f"{part} set")
-    return keep_samples(labels, _sizes(labels, config, dataset.n_classes, rng), rng)
+    if config.alpha is None:
+        sizes = balanced_sizes(there)
+    else:
+        sizes = dirichlet_sizes(there, config.alpha, rng, config.sampling)
+    if not sizes.all():
+        place = int(np.argmin(sizes))
+        raise InputError(
+            f"Every class must keep a sample in the {part} set of {config.title}, but "
+            f"{dataset.classes[place]!r} keeps none of its {there[place]}.",
+            hint="give each class at least 3 samples in the training and in the test set.",
+        )
+    return keep_samples(labels, sizes, rng), tuple(sizes.tolist())
 
 
 def _rotate(

@@ -72,24 +72,11 @@ class Network(nn.Module):
 def build_network(
     architecture: Architecture, n_classes: int, seed: int, generator: torch.Generator
 ) -> Network:
-    """Build one of the paper's networks.
+    """Build one of the paper's networks, laid out channels-last, which is the faster layout.
 
-    Parameters
-    ----------
-    architecture : {"small", "large-3", "large-5"}
-        ``small`` takes 1 x 28 x 28 images. ``large-3`` and ``large-5`` take 3 x 32 x 32 images,
-        with kernel 3 and padding 1, or kernel 5 and padding 0.
-    n_classes : int
-        Width of the output.
-    seed : int
-        The initialization: equal seeds give equal weights.
-    generator : torch.Generator
-        Where dropout masks come from, on the device the network will live on.
-
-    Returns
-    -------
-    Network
-        Laid out channels-last, which is the faster layout on CPUs and GPUs alike.
+    ``small`` takes 1 x 28 x 28 images; ``large-3`` and ``large-5`` take 3 x 32 x 32 images, with
+    kernel 3 and padding 1, or kernel 5 and padding 0. Equal seeds give equal weights; dropout masks
+    come from ``generator``, which is on the device the network will live on.
     """
     # Layers draw their weights from the global generator; it is put back as it was.
     with torch.random.fork_rng(devices=[]):
@@ -154,18 +141,6 @@ _ONE_AT_A_TIME = threading.Lock()
 def train_cnn(task: Task) -> Outcome:
     """Train the paper's network for a task's dataset until it is good enough or out of epochs.
 
-    Parameters
-    ----------
-    task : Task
-        Sets of one of the paper's datasets.
-
-    Returns
-    -------
-    Outcome
-        Logits and last hidden activations of the test set, and the balanced accuracies by epoch.
-
-    Notes
-    -----
     Two threads of one process train one after the other: PyTorch's settings and its generator of
     initial weights belong to the process, and each would change them under the other. Workers are
     therefore best processes of one thread each.
