@@ -340,7 +340,7 @@ def test_dask_cluster_with_a_worker_killed_on_the_way(
     near = places(Path(data.name))
     environment = {
         **os.environ,
-        "PYTHONPATH": HELPERS,
+        "PYTHONPATH": os.pathsep.join([HELPERS, os.environ.get("PYTHONPATH", "")]),
         "OMP_NUM_THREADS": "1",
         # A lost worker's runs go to the other at once.
         "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
