@@ -226,7 +226,11 @@ class Normalized:
                 f"{rows.size} and {columns.size} values.",
                 hint="check for a filter applied to only one of them.",
             )
-        return self._scaled(rows, columns, np.ones(rows.size))
+        return self.weights_at(rows, columns)
+
+    def weights_at(self, rows: Any, columns: Any) -> FloatArray:
+        """Return the importance weights of samples whose classes are given by position."""
+        return self._scaled(rows, columns, np.ones(len(rows)))
 
     def standard_errors(self) -> FloatArray:
         """Return the standard error of every cell; see `deconfuse.statistics.uncertainty`."""

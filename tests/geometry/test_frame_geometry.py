@@ -125,33 +125,28 @@ def test_lists_of_fixed_length_are_read(constructor: Constructor) -> None:
     assert_same(found, dc.geometric_confusions(single, *DATA[1:], n_components=2))
 
 
-def test_a_projection_from_some_rows(constructor: Constructor) -> None:
-    frame = constructor(columns_of(DATA))
+def test_a_projection_fitted_to_some_rows(constructor: Constructor) -> None:
+    some = Samples(*(part[::2] for part in DATA))
+    projection = dc.geometric_confusion(*some).projection
     found = dc.geometry.geometric_confusions_from_frame(
-        frame, embedding=EMBEDDING, pca_rows=200, rng=np.random.default_rng(1)
+        constructor(columns_of(DATA)), embedding=EMBEDDING, projection=projection
     )
-    used = found["bi"].projection
-    assert used is not None
-    whole = dc.geometric_confusions(*DATA)["bi"].projection
-    assert whole is not None
-    # Another projection than that of all rows, then the same grid and cells for all rows.
-    assert not np.allclose(used.axes, whole.axes)
-    np.testing.assert_allclose(used.axes.T @ used.axes, np.eye(10), atol=1e-9)
-    assert_same(found, dc.geometric_confusions(*DATA, projection=used))
+    assert_same(found, dc.geometric_confusions(*DATA, projection=projection))
 
 
-def test_more_rows_than_there_are_means_all(constructor: Constructor) -> None:
+def test_slices_add_up_to_the_whole(
+    constructor: Constructor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame_geometry, "_SLICE", 60)
     frame = constructor(columns_of(DATA))
-    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, pca_rows=10**9)
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))
 
 
 def test_sums_of_the_engine_equal_memory(
     constructor: Constructor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Spark does for want of batches, on every engine, far from the origin."""
-    monkeypatch.setattr(frame_moments, "can_stream", lambda _: False)
-    monkeypatch.setattr(frame_moments, "_by_partition", lambda columns: None)
+    """What engines elsewhere do, on every engine, far from the origin."""
     monkeypatch.setattr(frame_moments, "_SUMS", 7)
     shifted = Samples(DATA.embeddings[:, :4] + 1e4, DATA.y_true, DATA.y_pred)
     frame = constructor(columns_of(shifted))
@@ -161,26 +156,6 @@ def test_sums_of_the_engine_equal_memory(
     assert moments is not None
     expected = np.cov(shifted.embeddings.T, bias=True)
     np.testing.assert_allclose(moments.covariance, expected, rtol=1e-7)
-
-
-@pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_spark_workers_without_arrow_do_sums(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyspark.errors import PythonException
-
-    frame = spark.createDataFrame(pa.table(columns_of(DATA)))
-    calls = []
-
-    def refuse(*_: Any) -> Any:
-        calls.append("tried")
-        raise PythonException("ModuleNotFoundError: No module named 'pyarrow'")
-
-    monkeypatch.setattr(type(frame), "mapInArrow", refuse)
-    points = frame_geometry._as_frame(frame).lazy()
-    moments = frame_moments.frame_moments(points, EMBEDDING[:3])
-    assert calls == ["tried"]
-    expected = np.cov(DATA.embeddings[:, :3].T, bias=True)
-    np.testing.assert_allclose(moments.covariance, expected, rtol=1e-9)
 
 
 def test_more_cells_than_64_bits_can_number(constructor: Constructor) -> None:
@@ -275,8 +250,6 @@ def test_refused_columns(constructor: Constructor) -> None:
         run(embedding=["e 0", "words"])
     with pytest.raises(dc.InputError, match=r"lists|list in every row"):
         run(embedding="words")
-    with pytest.raises(dc.InputError, match="`pca_rows` must be an integer of at least 2, got 1"):
-        run(embedding=EMBEDDING, pca_rows=1)
     with pytest.raises(dc.InputError, match="`projection` must be"):
         run(embedding=EMBEDDING, projection="umap")
 

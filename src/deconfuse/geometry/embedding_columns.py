@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import is_missing, show
+from deconfuse._checks import show
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice, find_column
 from deconfuse.reading.engine_tables import collect
@@ -143,21 +143,14 @@ def _readable_lists(frame: nw.LazyFrame[Any], column: str) -> nw.LazyFrame[Any]:
         return frame
     if isinstance(dtype, nw.Array):
         return frame.with_columns(nw.col(column).cast(nw.List(nw.Float64())))
-    native = frame.to_native()
-    if dtype == nw.Object and hasattr(native, "map_partitions"):
-        import pandas as pd
-        import pyarrow as pa
-
-        lists = pd.ArrowDtype(pa.list_(pa.float64()))
-        typed = native[column].map_partitions(_to_lists, lists, meta=(column, lists))
-        return nw.from_native(native.assign(**{column: typed})).lazy()
     raise _not_lists(column, dtype)
 
 
 def _not_lists(column: str, dtype: Any) -> InputError:
     return InputError(
         f"`embedding` must be a column of lists of numbers, got {dtype} in {column!r}.",
-        hint="of Spark's vectors, make arrays with pyspark.ml.functions.vector_to_array.",
+        hint="in Spark, make arrays of vectors with vector_to_array; in Dask, read lists with"
+        ' dtype_backend="pyarrow".',
     )
 
 
@@ -173,8 +166,3 @@ def _ragged_lists(column: str, low: int, high: int) -> InputError:
         f"Lists in {column!r} must be of one length, got {low:,} to {high:,} numbers.",
         hint="embeddings of one layer have one width.",
     )
-
-
-def _to_lists(values: Any, dtype: Any) -> Any:
-    rows = [None if is_missing(row) else np.asarray(row, float) for row in values]
-    return type(values)(rows, index=values.index, name=values.name, dtype=dtype)

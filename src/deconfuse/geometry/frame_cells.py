@@ -10,13 +10,13 @@ import narwhals as nw
 import numpy as np
 
 from deconfuse.errors import InputError
-from deconfuse.geometry.frame_moments import frame_moments, refuse_unusable
+from deconfuse.geometry.frame_moments import frame_moments, unusable
 from deconfuse.geometry.gcm import ProjectionChoice
 from deconfuse.geometry.grid import CODE_LIMIT, Grid, Spread, fit_grid
 from deconfuse.geometry.projection import FloatArray, Projection
-from deconfuse.reading.engine_tables import collect, sampled
+from deconfuse.reading.engine_tables import collect
 
-__all__ = ["COUNT", "PRED", "TRUE", "GridOptions", "LocatedCounts", "locate"]
+__all__ = ["COUNT", "PRED", "TRUE", "GridOptions", "LocatedPoints", "locate"]
 
 # Names of ours for the columns of classes and of counts.
 TRUE, PRED, COUNT = "true", "pred", "n"
@@ -27,15 +27,13 @@ class GridOptions:
     n_components: int
     bin_factor: float
     projection: ProjectionChoice
-    pca_rows: int | None
-    rng: np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
-class LocatedCounts:
-    """Counts by (cell, label, prediction), not yet computed, and the grid behind them."""
+class LocatedPoints:
+    """The cell, label and prediction of each point, not yet computed, and the grid behind them."""
 
-    counts: nw.LazyFrame[Any]
+    cells: nw.LazyFrame[Any]
     codes: list[str]
     grid: Grid
     projection: Projection | None
@@ -44,11 +42,15 @@ class LocatedCounts:
     def notes(self) -> tuple[str, ...]:
         return (() if self.projection is None else self.projection.notes) + self.grid.notes
 
+    def counts(self) -> nw.LazyFrame[Any]:
+        """Return how many points each (cell, label, prediction) that occurs holds."""
+        return self.cells.group_by(*self.codes, TRUE, PRED).agg(nw.len().alias(COUNT))
+
 
 def locate(
     points: nw.LazyFrame[Any], names: list[str], total: int, options: GridOptions
-) -> LocatedCounts:
-    """Project, lay the grid, and describe the counts by cell, label and prediction."""
+) -> LocatedPoints:
+    """Project, lay the grid, and describe the cell of each point."""
     if total < 2:
         raise InputError(
             f"`frame` must hold at least two points, got {total}.",
@@ -56,17 +58,13 @@ def locate(
         )
     projection = options.projection
     if projection == "pca":
-        source = points
-        if options.pca_rows is not None:
-            source = sampled(points, options.pca_rows, total, options.rng)
-        projection = Projection.from_moments(frame_moments(source, names), options.n_components)
+        projection = Projection.from_moments(frame_moments(points, names), options.n_components)
     coordinates, axes = points, names
     if projection is not None:
         coordinates, axes = _project(points, names, projection)
     grid = fit_grid(_spread(coordinates, axes, points, names, total), options.bin_factor)
     cells, codes = _cells(coordinates, [axes[k] for k in grid.dimensions], grid)
-    counts = cells.group_by(*codes, TRUE, PRED).agg(nw.len().alias(COUNT))
-    return LocatedCounts(counts, codes, grid, projection)
+    return LocatedPoints(cells, codes, grid, projection)
 
 
 def _project(
@@ -78,8 +76,6 @@ def _project(
             hint="project embeddings of the layer it was fitted on.",
         )
     axes = [f"z{k}" for k in range(projection.n_components)]
-    if points.implementation.is_dask():
-        return _project_partitions(points, names, projection, axes), axes
     shifts = zip(names, projection.mean.tolist(), strict=True)
     centred = points.select(
         nw.col(TRUE), nw.col(PRED), *((nw.col(name) - mean).alias(name) for name, mean in shifts)
@@ -89,24 +85,6 @@ def _project(
         terms = [nw.col(name) * float(w) for name, w in zip(names, weights, strict=True)]
         sums.append(_sum(terms).alias(axis))
     return centred.select(nw.col(TRUE), nw.col(PRED), *sums), axes
-
-
-def _project_partitions(
-    points: nw.LazyFrame[Any], names: list[str], projection: Projection, axes: list[str]
-) -> nw.LazyFrame[Any]:
-    """Project each partition as one array: Dask would make a task of every product."""
-    native = points.to_native()
-    meta = native._meta[[TRUE, PRED]].assign(**dict.fromkeys(axes, 0.0))
-    projected = native.map_partitions(_project_rows, names, projection, axes, meta=meta)
-    return nw.from_native(projected).lazy()
-
-
-def _project_rows(part: Any, names: list[str], projection: Projection, axes: list[str]) -> Any:
-    values = part[names].to_numpy(dtype=np.float64, na_value=np.nan)
-    with np.errstate(invalid="ignore", over="ignore"):
-        coordinates = projection.apply(values)
-    columns = {axis: coordinates[:, k] for k, axis in enumerate(axes)}
-    return part[[TRUE, PRED]].assign(**columns)
 
 
 def _sum(terms: list[nw.Expr]) -> nw.Expr:
@@ -144,7 +122,7 @@ def _spread(
     spread = Spread(total, values("low"), values("high"), values("deviation"))
     numbers = np.stack([spread.low, spread.high, spread.deviation])
     if not np.isfinite(numbers).all() or (values("count") != total).any():
-        refuse_unusable(points, names)
+        raise unusable(points, names)
     return spread
 
 

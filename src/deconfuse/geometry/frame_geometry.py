@@ -1,17 +1,20 @@
 """Geometric Confusion Matrices of a table that stays in its engine.
 
-The same steps as in memory, as relational operations: principal components from streamed moments,
-coordinates and cells as expressions, counts by (cell, label, prediction) as a grouping, the
-minimum over cells as a join. Only matrices of classes come back.
+The engine does what grows with the points, by narwhals expressions: moments, ranges, coordinates,
+cells, and counts by (cell, label, prediction). These counts come back in slices of bounded size,
+and their overlaps are added up by the same code as in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, warn
 from deconfuse.geometry.embedding_columns import (
     Embedding,
@@ -20,9 +23,8 @@ from deconfuse.geometry.embedding_columns import (
     read_columns,
     spread_columns,
 )
-from deconfuse.geometry.embeddings import check_bin_factor, check_components, check_embeddings
-from deconfuse.geometry.frame_cells import PRED, TRUE, GridOptions, locate
-from deconfuse.geometry.frame_overlaps import join_overlaps
+from deconfuse.geometry.embeddings import check_bin_factor, check_components
+from deconfuse.geometry.frame_cells import COUNT, PRED, TRUE, GridOptions, LocatedPoints, locate
 from deconfuse.geometry.gcm import (
     ProjectionChoice,
     check_classes,
@@ -30,13 +32,18 @@ from deconfuse.geometry.gcm import (
     geometric_confusions,
     weigh_all,
 )
-from deconfuse.geometry.grid import BIN_FACTOR
-from deconfuse.geometry.projection import fit_projection
-from deconfuse.geometry.result import GeometricConfusion
+from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
+from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
+from deconfuse.geometry.result import GeometricConfusion, cluster_weights, pair_amounts
+from deconfuse.normalization import Normalized
 from deconfuse.reading.column_names import ColumnChoice, choose_columns
+from deconfuse.reading.engine_tables import collect
 from deconfuse.reading.frames import count_frame
 
 __all__ = ["geometric_confusions_from_frame"]
+
+# Counts by cell that are taken out of the engine at once.
+_SLICE = 5_000_000
 
 
 def geometric_confusions_from_frame(
@@ -49,8 +56,6 @@ def geometric_confusions_from_frame(
     epsilon: float | None = None,
     projection: ProjectionChoice = "pca",
     bin_factor: float = BIN_FACTOR,
-    pca_rows: int | None = None,
-    rng: np.random.Generator | int | None = None,
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, computed in an engine.
 
@@ -71,10 +76,6 @@ def geometric_confusions_from_frame(
         How to get from embeddings to coordinates; None uses the embeddings as they are.
     bin_factor : float
         The factor of the bin width.
-    pca_rows : int, optional
-        Fit the principal components to about so many rows, drawn at random; to all by default.
-    rng : numpy.random.Generator or int, optional
-        Draws these rows.
 
     Returns
     -------
@@ -91,9 +92,11 @@ def geometric_confusions_from_frame(
     Notes
     -----
     A frame in memory (pandas, PyArrow, Polars) is computed with in memory. Otherwise the engine
-    reads the table four times: to count classes, for the moments behind the components,
-    for the range of the coordinates, and for the counts by (cell, label, prediction), which it
-    keeps until it has joined them. It needs memory, or space to spill, for these counts.
+    reads the table four times: to count classes, for the moments behind the components, for
+    the range of the coordinates, and for the counts by (cell, label, prediction). Where these are
+    more than five million, it reads it once more to number them and once per five million.
+    To save the pass for the moments, give the ``projection`` of a `GeometricConfusion` of a
+    sample of the rows.
 
     Examples
     --------
@@ -108,8 +111,6 @@ def geometric_confusions_from_frame(
         check_components(n_components),
         check_bin_factor(bin_factor),
         check_projection(projection),
-        _check_rows(pca_rows),
-        np.random.default_rng(rng),
     )
     table = _as_frame(frame)
     schema = table.collect_schema()
@@ -120,12 +121,12 @@ def geometric_confusions_from_frame(
     assert roles.prediction is not None, "asked for above"
     cm = count_frame(frame, label=roles.label, prediction=roles.prediction)
     check_classes(cm)
-    keys = [_key(schema, roles.label, TRUE), _key(schema, roles.prediction, PRED)]
+    keys = [nw.col(roles.label).alias(TRUE), nw.col(roles.prediction).alias(PRED)]
     points, names = spread_columns(table, columns, keys)
     located = locate(points, names, int(cm.total), options)
     for note in located.notes:
         warn(note, GeometryWarning)
-    return join_overlaps(located, cm, weigh_all(cm, epsilon))
+    return _confusions(located, weigh_all(cm, epsilon))
 
 
 def _as_frame(frame: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any]:
@@ -139,26 +140,57 @@ def _as_frame(frame: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any]:
         ) from error
 
 
-def _check_rows(pca_rows: int | None) -> int | None:
-    if pca_rows is None or (isinstance(pca_rows, int) and pca_rows >= 2):
-        return pca_rows
-    raise InputError(
-        f"`pca_rows` must be an integer of at least 2, got {pca_rows!r}.",
-        hint="leave it out to use all rows.",
-    )
+def _confusions(
+    located: LocatedPoints, weightings: dict[str, Normalized]
+) -> dict[str, GeometricConfusion]:
+    """Return one Geometric Confusion Matrix per weighting, from slices of the counts."""
+    cm = weightings["bi"].source
+    sums: list[Any] = [0.0] * len(weightings)
+    n_cells = 0
+    for counts in _slices(located, cm):
+        n_cells += counts.n_cells
+        amounts = [pair_amounts(counts, item) for item in weightings.values()]
+        overlaps = minimum_overlaps(counts, amounts, sparse=cm.is_sparse)
+        sums = [total + overlap for total, overlap in zip(sums, overlaps, strict=True)]
+    volume = located.grid.cell_volume
+    results = {}
+    for (name, item), total in zip(weightings.items(), sums, strict=True):
+        labels, predictions = cluster_weights(item)
+        results[name] = GeometricConfusion(
+            matrix=total * volume,
+            cell_volume=volume,
+            # Lemma 2: the volume of a cluster is r times the sum of its points' weights.
+            label_volumes=volume * labels,
+            prediction_volumes=volume * predictions,
+            n_cells=n_cells,
+            labels=cm.labels,
+            weighting=name,
+            normalized=item,
+            grid=located.grid,
+            projection=located.projection,
+            notes=located.notes,
+        )
+    return results
 
 
-def _key(schema: nw.Schema, column: str, name: str) -> nw.Expr:
-    """Return a column of class names as integers or text, so that it can be joined by value."""
-    values, dtype = nw.col(column), schema[column]
-    if dtype.is_integer() or dtype == nw.Boolean:
-        values = values.cast(nw.Int64())
-    elif dtype.is_temporal():
-        values = values.dt.to_string("%Y-%m-%d").cast(nw.String())
-    else:
-        # Text too: some engines have several kinds of it, and join only equal ones.
-        values = values.cast(nw.String())
-    return values.alias(name)
+def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]:
+    """Yield the counts by cell, label and prediction; a cell is in one slice only."""
+    n_slices = 1
+    if cm.total > _SLICE:
+        n_groups = collect(located.counts().select(nw.len().alias(COUNT)))[COUNT].to_list()[0]
+        n_slices = -(-int(n_groups) // _SLICE)
+    for index in range(n_slices):
+        cells = located.cells
+        if n_slices > 1:
+            cells = cells.filter(nw.col(located.codes[0]) % n_slices == index)
+        found = collect(replace(located, cells=cells).counts())
+        codes, n_cells = np.zeros(len(found), np.int64), 1
+        for name in located.codes:
+            column, n_values = compact_codes(found[name].to_numpy().astype(np.int64))
+            codes, n_cells = compact_codes(codes * n_values + column)
+        true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
+        count = found[COUNT].to_numpy().astype(np.int64)
+        yield CellCounts(codes, true, pred, count, n_cells, cm.n_classes)
 
 
 def _in_memory(
@@ -170,16 +202,12 @@ def _in_memory(
 ) -> dict[str, GeometricConfusion]:
     embeddings = read_columns(table, columns)
     assert roles.prediction is not None, "asked for by the caller"
-    projection = options.projection
-    if projection == "pca" and options.pca_rows is not None and options.pca_rows < len(table):
-        rows = options.rng.choice(len(table), options.pca_rows, replace=False)
-        projection = fit_projection(check_embeddings(embeddings)[rows], options.n_components)
     return geometric_confusions(
         embeddings,
         table[roles.label].to_native(),
         table[roles.prediction].to_native(),
         n_components=options.n_components,
         epsilon=epsilon,
-        projection=projection,
+        projection=options.projection,
         bin_factor=options.bin_factor,
     )

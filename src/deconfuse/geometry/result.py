@@ -19,7 +19,7 @@ from deconfuse.geometry.projection import FloatArray, Projection, read_only
 from deconfuse.normalization import Normalized
 from deconfuse.reading.sequences import positions_of
 
-__all__ = ["Binning", "GeometricConfusion", "confusions_of", "pair_amounts"]
+__all__ = ["Binning", "GeometricConfusion", "cluster_weights", "confusions_of", "pair_amounts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,14 +204,30 @@ def confusions_of(
 def pair_amounts(counts: CellCounts, normalized: Normalized) -> FloatArray:
     """Return the weight of each row of the counts: that of its classes times its points."""
     true, pred, index = counts.pairs
-    names = normalized.labels
-    weights = normalized.weights([names[k] for k in true], [names[k] for k in pred])
+    amounts: FloatArray = _weights(normalized, true, pred)[index] * counts.count
+    return amounts
+
+
+def cluster_weights(normalized: Normalized) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of all points of each label cluster and of each prediction cluster."""
+    cells = scipy.sparse.coo_array(normalized.source.counts)
+    weights = cells.data * _weights(normalized, cells.row, cells.col)
+    labels, predictions = (
+        np.bincount(group, weights, minlength=normalized.n_classes).astype(np.float64, copy=False)
+        for group in (cells.row, cells.col)
+    )
+    return labels, predictions
+
+
+def _weights(normalized: Normalized, true: Any, pred: Any) -> FloatArray:
+    """Return the weight of a point of each pair of classes, given by position."""
+    weights = normalized.weights_at(true, pred)
     bad = np.flatnonzero(~np.isfinite(weights))
     if len(bad):
+        names = normalized.labels
         message = (
             "`weighting` must have a finite weight for every pair of classes that occurs, got none "
             f"for true {names[true[bad[0]]]!r}, predicted {names[pred[bad[0]]]!r}."
         )
         raise InputError(message, hint="normalize with an epsilon above 0.")
-    amounts: FloatArray = weights[index] * counts.count
-    return amounts
+    return weights

@@ -1,15 +1,8 @@
-"""What narwhals leaves to each engine: small tables, kept results, batches and samples.
-
-Everything here takes and returns narwhals frames. Class names travel as values (JSON text, rows,
-Arrow), never as part of a query.
-"""
+"""What narwhals leaves to each engine: opening Arrow data, taking results out, batches of rows."""
 
 from __future__ import annotations
 
-import json
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -21,90 +14,12 @@ from narwhals.exceptions import NarwhalsError
 
 from deconfuse.errors import InputError, MissingExtraError
 
-__all__ = ["as_frame", "batches", "can_stream", "collect", "kept", "sampled", "small_table"]
+__all__ = ["as_frame", "batches", "can_stream", "collect"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _BATCH_ROWS = 50_000
 _BACKENDS: tuple[Literal["pyarrow", "polars", "pandas"], ...] = ("pyarrow", "polars", "pandas")
-
-
-def small_table(like: nw.LazyFrame[Any], columns: Mapping[str, Sequence[Any]]) -> nw.LazyFrame[Any]:
-    """Return a table of a few rows that lives where another frame lives.
-
-    Values are str, int or float; other class names come as text and are cast by the caller.
-    """
-    native = like.to_native()
-    engine = like.implementation
-    if engine.is_duckdb():
-        return nw.from_native(_duckdb_table(native, columns)).lazy()
-    if engine.is_dask():
-        import dask.dataframe as dd
-        import pandas as pd
-
-        rows = pd.DataFrame(dict(columns))
-        return nw.from_native(dd.from_pandas(rows, npartitions=1)).lazy()  # type: ignore[no-untyped-call]
-    if engine.is_pyspark():
-        values = list(zip(*columns.values(), strict=True))
-        return nw.from_native(native.sparkSession.createDataFrame(values, list(columns))).lazy()
-    if engine.is_ibis():
-        import ibis
-        import pyarrow as pa
-
-        return nw.from_native(ibis.memtable(pa.table(dict(columns)))).lazy()
-    if engine.is_polars():
-        return nw.from_dict(dict(columns), backend="polars").lazy()
-    raise InputError(
-        f"`frame` must be of pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis, got {engine}.",
-        hint="write it to Parquet and open that with DuckDB.",
-    )
-
-
-def _duckdb_table(native: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
-    from duckdb import ConstantExpression, FunctionExpression
-
-    # The caller's relation knows its connection and keeps it to itself: ask it for one row, and
-    # unfold the values there. JSON is read in one go, where long constant lists take minutes.
-    row = native.query("deconfuse_points", "SELECT 1 AS deconfuse_one")
-    unfolded = []
-    for name, values in columns.items():
-        kind = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE"}[type(values[0])]
-        text = ConstantExpression(json.dumps(list(values)))
-        shape = ConstantExpression(json.dumps([kind]))
-        items = FunctionExpression("from_json", text, shape)
-        unfolded.append(FunctionExpression("unnest", items).alias(name))
-    return row.select(*unfolded)
-
-
-@contextmanager
-def kept(frame: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
-    """Let the engine compute a frame once and keep it, under its own memory limits, for a while.
-
-    Ibis computes it again each time: what lies behind it may allow reading only.
-    """
-    native = frame.to_native()
-    engine = frame.implementation
-    if engine.is_duckdb():
-        name = f"deconfuse_{uuid.uuid4().hex}"
-        native.query("deconfuse_points", f"CREATE TEMP TABLE {name} AS FROM deconfuse_points")
-        try:
-            yield nw.from_native(native.query("deconfuse_points", f"FROM {name}")).lazy()
-        finally:
-            native.query("deconfuse_points", f"DROP TABLE {name}")
-            # DuckDB before 2.0 leaves the name of such a query behind as a view.
-            native.query("deconfuse_points", "DROP VIEW IF EXISTS deconfuse_points")
-    elif engine.is_pyspark():
-        cached = native.persist()
-        try:
-            yield nw.from_native(cached).lazy()
-        finally:
-            cached.unpersist()
-    elif engine.is_dask():
-        yield nw.from_native(native.persist()).lazy()
-    elif engine.is_polars():
-        yield frame.collect(engine="streaming").lazy()
-    else:
-        yield frame
 
 
 # A relation of DuckDB before 2.0 does not keep its connection open.
@@ -191,31 +106,3 @@ def batches(frame: nw.LazyFrame[Any]) -> Iterator[FloatArray]:
         # Columns become rows of one block, and the block is turned: no strided copying.
         columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         yield np.stack(columns).astype(np.float64, copy=False).T
-
-
-def sampled(
-    frame: nw.LazyFrame[Any], n_rows: int, total: int, rng: np.random.Generator
-) -> nw.LazyFrame[Any]:
-    """Return about ``n_rows`` of ``total`` rows, drawn at random by the engine."""
-    if n_rows >= total:
-        return frame
-    native = frame.to_native()
-    engine = frame.implementation
-    seed = int(rng.integers(2**31))
-    if engine.is_duckdb():
-        query = (
-            f"FROM deconfuse_points USING SAMPLE reservoir({n_rows:d} ROWS) REPEATABLE ({seed:d})"
-        )
-        return nw.from_native(native.query("deconfuse_points", query)).lazy()
-    share = n_rows / total
-    if engine.is_pyspark():
-        return nw.from_native(native.sample(fraction=share, seed=seed)).lazy()
-    if engine.is_dask():
-        return nw.from_native(native.sample(frac=share, random_state=seed)).lazy()
-    if engine.is_ibis():
-        return nw.from_native(native.sample(share, seed=seed)).lazy()
-    import polars as pl
-
-    # Polars has no lazy sample: a hash of the row's number is as good as chance.
-    chance = pl.int_range(pl.len()).hash(seed=seed) / 2.0**64
-    return nw.from_native(native.filter(chance < share)).lazy()
