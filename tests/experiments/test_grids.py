@@ -12,7 +12,7 @@ from making import make_arrays, make_record
 import deconfuse as dc
 from deconfuse import InputError
 from deconfuse.experiments import human
-from deconfuse.experiments.analysis import Question
+from deconfuse.experiments.analysis import Question, complete_seeds
 from deconfuse.experiments.claims import paper_claims
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.grids import (
@@ -107,3 +107,12 @@ def test_people_are_compared_by_rank(
     assert again["raw"]["0.1"][0] == pytest.approx(found["raw"]["0.1"][0], abs=1e-6)
     assert human.difference(again, "bi", "raw", "0.1").n == 1
     assert human.read_comparison(tmp_path / "absent.json") == {}
+
+
+def test_a_seed_counts_once_all_its_levels_are_there(tmp_path: Path) -> None:
+    records = [make_record(config) for config in CONFIGS[:-1]]
+    for config in CONFIGS[:-1]:
+        write_arrays(tmp_path, make_arrays(config))
+    assert complete_seeds(records, "mine") == [0, 1]
+    assert complete_seeds(records, "another") == []
+    assert {grid.config.seed for grid in measure_grids(records, tmp_path)} == {0, 1}

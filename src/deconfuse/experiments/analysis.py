@@ -27,6 +27,7 @@ __all__ = [
     "Question",
     "Sample",
     "Scores",
+    "complete_seeds",
     "grid_answers",
     "levels_of",
     "normalizations",
@@ -311,6 +312,17 @@ def slope(
         if len(line) >= enough
     ]
     return Sample(np.array(slopes)) if slopes else None
+
+
+def complete_seeds(records: Iterable[Record], dataset: str) -> list[int]:
+    """Return the seeds of a dataset that have a run of every level that any seed has."""
+    levels: dict[int, set[float | None]] = {}
+    for record in records:
+        config = record.config
+        if config.dataset == dataset and config.sampling == "relative":
+            levels.setdefault(config.seed, set()).add(config.alpha)
+    every = set().union(*levels.values())
+    return sorted(seed for seed, there in levels.items() if there == every)
 
 
 def levels_of(scores: Scores) -> list[float]:

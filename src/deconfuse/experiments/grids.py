@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 import deconfuse as dc
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
-from deconfuse.experiments.analysis import Matrix, Question, Sample, Scores, grid_answers
+from deconfuse.experiments.analysis import (
+    Matrix,
+    Question,
+    Sample,
+    Scores,
+    complete_seeds,
+    grid_answers,
+)
 from deconfuse.experiments.config import DATASETS, RunConfig, random_state
 from deconfuse.experiments.records import WEIGHTINGS, Record
 from deconfuse.experiments.runs import RunArrays, overlap_clusters, overlap_table, read_arrays
@@ -93,20 +100,18 @@ def measure_grids(
     Runs that are known are not measured again.
     """
     there = {grid.config: grid for grid in known}
-    seeds: dict[tuple[str, int], list[Record]] = {}
-    for record in records:
-        if record.config.sampling == "relative":
-            seeds.setdefault((record.config.dataset, record.config.seed), []).append(record)
+    runs = [record for record in records if record.config.sampling == "relative"]
     found = []
-    for runs in seeds.values():
-        if all(run.config in there for run in runs):
-            found += [there[run.config] for run in runs]
-            continue
-        arrays = [read_arrays(cache, run.config) for run in runs]
-        kept = [item for item in arrays if item is not None]
-        if len(kept) == len(runs):
-            fewest = min(len(item.labels) for item in kept)
-            found += [_measure(item, run, fewest) for item, run in zip(kept, runs, strict=True)]
+    for dataset in dict.fromkeys(run.config.dataset for run in runs):
+        for seed in complete_seeds(runs, dataset):
+            mine = [r for r in runs if (r.config.dataset, r.config.seed) == (dataset, seed)]
+            if all(run.config in there for run in mine):
+                found += [there[run.config] for run in mine]
+                continue
+            kept = [item for run in mine if (item := read_arrays(cache, run.config)) is not None]
+            if len(kept) == len(mine):
+                fewest = min(len(item.labels) for item in kept)
+                found += [_measure(item, run, fewest) for item, run in zip(kept, mine, strict=True)]
     return found
 
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from deconfuse._files import write_bytes
 from deconfuse.errors import InputError
 from deconfuse.experiments import extensions, findings, sections
-from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, score_records, to_rows
+from deconfuse.experiments.analysis import (
+    METHODS,
+    Question,
+    Sample,
+    Scores,
+    complete_seeds,
+    score_records,
+    to_rows,
+)
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
 from deconfuse.experiments.config import DATASETS, RunConfig
 from deconfuse.experiments.figures import (
@@ -285,15 +293,8 @@ def _shown_among(claims: Sequence[Claim]) -> str:
 
 
 def _seeds(records: Sequence[Record]) -> str:
-    counts = []
-    for name in DATASETS:
-        seeds = {
-            record.config.seed
-            for record in records
-            if record.config.dataset == name and record.config.sampling == "relative"
-        }
-        counts.append(f"{len(seeds)} ({dataset_title(name)})" if seeds else "")
-    return ", ".join(count for count in counts if count)
+    counts = {name: len(complete_seeds(records, name)) for name in DATASETS}
+    return ", ".join(f"{n} ({dataset_title(name)})" for name, n in counts.items() if n)
 
 
 def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> str:

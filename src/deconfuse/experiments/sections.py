@@ -9,7 +9,7 @@ import numpy as np
 
 import deconfuse as dc
 from deconfuse.experiments import findings
-from deconfuse.experiments.analysis import METHODS
+from deconfuse.experiments.analysis import METHODS, complete_seeds
 from deconfuse.experiments.config import DATASETS, PAPER_MODEL
 from deconfuse.experiments.grids import GridRecord, grid_summary
 from deconfuse.experiments.human import MATRICES, Comparison, difference
@@ -56,7 +56,7 @@ def describe_runs(records: Sequence[Record]) -> str:
             sum(record.config.sampling == sampling for record in mine)
             for sampling in ("balanced", "relative", "budget", "equal-size")
         ]
-        seeds = len({r.config.seed for r in mine if r.config.sampling == "relative"})
+        seeds = len(complete_seeds(mine, dataset))
         hours = sum(record.seconds for record in mine) / 3600
         rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), f"{hours:.1f}"])
     head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "training, hours"]
