@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,18 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the help of every command into the page that asks for it."""
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Point links to files of the repository at their pages; put in the help of every command."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def on_site(target: str) -> str:
+        return "](" + posixpath.relpath(target, folder or ".")
+
+    for target, source in INCLUDED.items():
+        markdown = re.sub(rf"\]\((?:\.\./)+{re.escape(source)}", on_site(target), markdown)
+    figures = on_site("included/reproduction/figures")
+    markdown = re.sub(r"\]\((?:\.\./)+results/figures", figures, markdown)
+    markdown = re.sub(r"(\]\([./\w-]*notebooks/[\w-]+)\.ipynb", r"\1.md", markdown)
     mark = "<!-- commands -->"
     return markdown.replace(mark, command_help()) if mark in markdown else markdown
 

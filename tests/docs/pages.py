@@ -6,7 +6,11 @@ import itertools
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
+_TABLE = re.compile(
+    r"^<!-- ([\w-]+\.md) -->\n\n(.*?)\n\n<!-- end of \1 -->$", re.MULTILINE | re.DOTALL
+)
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -35,6 +39,21 @@ def blocks_of(page: str) -> list[Block]:
             shown = after[2] if not between.strip() else None
         blocks.append(Block(fence[2], shown, page.count("\n", 0, fence.start()) + 1))
     return blocks
+
+
+def tables_of(page: str) -> dict[str, str]:
+    """Return the tables of a page that a command writes to ``docs/generated``, by file name."""
+    return {found[1]: found[2] + "\n" for found in _TABLE.finditer(page)}
+
+
+def with_tables(page: str, folder: Path) -> str:
+    """Return the page with these tables as they are in a folder now."""
+
+    def fresh(found: re.Match[str]) -> str:
+        table = (folder / found[1]).read_text(encoding="utf-8").rstrip("\n")
+        return f"<!-- {found[1]} -->\n\n{table}\n\n<!-- end of {found[1]} -->"
+
+    return _TABLE.sub(fresh, page)
 
 
 def commands_of(page: str, marks: tuple[str, ...] = ("bash", "sh")) -> list[list[str]]:

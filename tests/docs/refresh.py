@@ -1,4 +1,6 @@
-"""Run pages and notebooks of the guide and write what their code prints to where they show it.
+"""Run pages and notebooks of the guide, and write what their code prints to where they show it.
+
+Tables between marks are replaced by those of docs/generated.
 
 python -m tests.docs.refresh docs/guide/reading.md docs/notebooks/first-steps.ipynb [...]
 """
@@ -12,12 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.docs.pages import blocks_of
+from tests.docs.pages import blocks_of, with_tables
+
+GENERATED = Path(__file__).parents[2] / "docs" / "generated"
 
 
 def refreshed(path: Path) -> str:
     """Return the page with the outputs that its code prints now."""
-    page = path.read_text(encoding="utf-8")
+    page = with_tables(path.read_text(encoding="utf-8"), GENERATED)
     namespace: dict[str, object] = {"__name__": "page"}
     for block in blocks_of(page):
         printed = io.StringIO()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import tables_of
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [path for path in DOCS.rglob("*.md") if "generated" not in path.parts]
@@ -20,10 +22,22 @@ def _shown(pattern: str) -> set[str]:
     return set(re.findall(pattern, text))
 
 
-def test_every_table_that_is_shown_is_there():
-    tables = _shown(r'--8<-- "generated/([\w.-]+)"')
-    assert tables
-    assert not [name for name in tables if not (DOCS / "generated" / name).exists()]
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_tables_in_a_page_are_those_that_commands_wrote(page: Path):
+    for name, table in tables_of(page.read_text(encoding="utf-8")).items():
+        assert table == (DOCS / "generated" / name).read_text(encoding="utf-8"), (
+            f"run `python -m tests.docs.refresh {page.relative_to(ROOT)}`"
+        )
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *ROOT.glob("*.md")], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_page_is_plain_markdown_with_links_that_lead_somewhere(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert "--8<--" not in text
+    for link in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+        assert re.match(r"https?:|mailto:", link) or (page.parent / link).exists(), link
 
 
 def test_every_picture_and_table_that_is_kept_is_shown():
@@ -31,7 +45,7 @@ def test_every_picture_and_table_that_is_kept_is_shown():
     measured = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
     shown = _shown(r"images/([\w.-]+\.png)") | set(re.findall(r"([\w.-]+\.png)", readme + measured))
     assert {path.name for path in (DOCS / "images").iterdir()} - shown == set()
-    tables = _shown(r'--8<-- "generated/([\w.-]+)"')
+    tables = {name for path in PAGES for name in tables_of(path.read_text(encoding="utf-8"))}
     assert {path.name for path in (DOCS / "generated").iterdir()} - tables == set()
 
 
