@@ -64,7 +64,7 @@ def test_memory_does_not_grow_with_samples(kind: str, is_weighted: bool) -> None
         weights = np.full(n_samples, 0.5) if is_weighted else None
         return peak(lambda: ConfusionMatrix.from_predictions(values, values, sample_weight=weights))
 
-    short, long = peak_of(150_000), peak_of(600_000)
+    short, long = peak_of(600_000), peak_of(1_000_000)
     # Even one byte for each sample would show.
     assert long < short + 300_000
 

@@ -22,6 +22,7 @@ from deconfuse.reading.words import WordTable
 
 __all__ = [
     "CHUNK",
+    "Coded",
     "LabelColumn",
     "Vocabulary",
     "distinct_integers",
@@ -36,7 +37,7 @@ __all__ = [
 CHUNK = 1 << 16
 
 # In an array of integers, those below this bound are their own codes; others follow.
-_OWN_CODES = 1 << 30
+_OWN_CODES = 1 << 22
 _SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
 _MULTILABEL_HINT = (
     "one class per sample is needed: for scores take `scores.argmax(axis=1)`; for several labels"
@@ -109,14 +110,23 @@ class LabelColumn:
     n_own: int | None = None
     own: type = int
     words: WordTable | None = None
+    dictionary: list[Any] | None = None
+    dictionary_codes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     n_missing: int = 0
     first_missing: int = -1
 
-    def codes(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Return one code per value, from 0 on."""
+    def codes(self, start: int, stop: int) -> tuple[npt.NDArray[Any], int]:
+        """Return one code per value, from 0 on, and a number that is above all codes."""
         piece = self.read(start, stop)
         if self.n_own is None:
             self.n_own = _OWN_CODES if is_integer_array(piece) else 0
+        if self.n_own and is_integer_array(piece) and piece.ndim == 1 and piece.dtype.isnative:
+            # Read as unsigned, negative numbers are huge: the highest tells about the lowest.
+            own = piece.view(f"u{piece.dtype.itemsize}")
+            highest = int(own.max(initial=0))
+            if highest < self.n_own:
+                self.own = bool if piece.dtype == np.bool_ else int
+                return own, highest + 1
         codes = self._encode(piece)
         missing = self.vocabulary.table(type(None)).get(None)
         if missing is not None:
@@ -124,11 +134,13 @@ class LabelColumn:
             if len(where) and self.first_missing < 0:
                 self.first_missing = start + int(where[0])
             self.n_missing += len(where)
-        return codes
+        return codes, self.n_own + len(self.vocabulary.values)
 
     def labels(self, codes: npt.NDArray[Any]) -> list[Label | None]:
         """Return the values that codes stand for."""
         words, n_own = self.vocabulary.values, self.n_own or 0
+        if self.own is int and len(codes) and codes.max() < n_own:
+            return list(codes.tolist())
         return [words[code - n_own] if code >= n_own else self.own(code) for code in codes.tolist()]
 
     def _codes_of(self, values: Iterable[Label | None]) -> npt.NDArray[np.int64]:
@@ -136,14 +148,7 @@ class LabelColumn:
 
     def _encode(self, piece: Any) -> npt.NDArray[Any]:
         if isinstance(piece, Coded):
-            # A dictionary may hold more than its column: only what is used gets a code.
-            used = np.zeros(len(piece.values) + 1, np.bool_)
-            used[piece.codes] = True
-            values = [*piece.values, None]
-            table = np.zeros(len(values), np.int64)
-            labels = self._as_labels(values[k] for k in np.flatnonzero(used))
-            table[used] = self._codes_of(labels)
-            return table[piece.codes]
+            return self._encode_coded(piece)
         if isinstance(piece, list):
             return self._encode_list(piece)
         if piece.ndim != 1:
@@ -154,7 +159,7 @@ class LabelColumn:
         if kind in "iu":
             return self._encode_integers(piece)
         if kind == "b":
-            return self._encode_bools(piece)
+            return self._codes_of([False, True])[piece.view(np.uint8)]
         if kind == "f":
             return self._encode_floats(piece)
         if kind == "U":
@@ -171,21 +176,24 @@ class LabelColumn:
             f"Values of {self.name} must be int, str, bool or date, got {piece.dtype}.", hint=hint
         )
 
+    def _encode_coded(self, piece: Coded) -> npt.NDArray[Any]:
+        if piece.values is not self.dictionary:
+            self.dictionary = piece.values
+            self.dictionary_codes = np.full(len(piece.values) + 1, -1, np.int64)
+        # A dictionary may hold more than its column: only what is used gets a code.
+        table = self.dictionary_codes
+        used = np.zeros(len(table), np.bool_)
+        used[piece.codes] = True
+        new = np.flatnonzero(used & (table < 0)).tolist()
+        values = [piece.values[k] if k < len(piece.values) else None for k in new]
+        table[new] = self._codes_of(self._as_labels(values))
+        return np.asarray(table[piece.codes])
+
     def _encode_integers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        # Read as unsigned, negative numbers are huge: the highest tells about the lowest.
-        highest = int(values.view(f"u{values.dtype.itemsize}").max())
-        if highest < (self.n_own or 0):
-            return values
-        if values.dtype == np.uint64 and highest > np.iinfo(np.int64).max:
-            raise self._too_large(highest)
+        if values.dtype == np.uint64 and values.max() > np.iinfo(np.int64).max:
+            raise self._too_large(values.max())
         distinct, codes = distinct_integers(values)
         return self._codes_of(distinct.tolist())[codes]
-
-    def _encode_bools(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-        if not self.n_own:
-            return self._codes_of([False, True])[values.view(np.uint8)]
-        self.own = bool
-        return values.view(np.uint8)
 
     def _encode_floats(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Whole floats are integers: a column of 1.0 and 2.0 is how tables store 1 and 2."""
@@ -265,7 +273,8 @@ def distinct_integers(
     offsets = (values - values.dtype.type(low)).astype(np.intp)
     seen = np.zeros(high - low + 1, dtype=np.bool_)
     seen[offsets] = True
-    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[offsets]
+    distinct = np.flatnonzero(seen) + low
+    return distinct, offsets if len(distinct) == len(seen) else (np.cumsum(seen) - 1)[offsets]
 
 
 def open_labels(values: object, *, name: str) -> LabelColumn:
@@ -409,12 +418,12 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
         array = _numbers(array.tolist(), start, name)
     if array.dtype.kind not in "biuf":
         raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
-    with np.errstate(invalid="ignore"):
-        wrong = ~np.isfinite(array) | (array < 0) if array.dtype.kind in "if" else np.zeros(0, bool)
-    if array.dtype == np.uint64:
-        wrong = array > np.uint64(np.iinfo(np.int64).max)
-    if wrong.any():
-        where = int(wrong.argmax())
+    limit = np.inf if array.dtype.kind == "f" else 2**63
+    if not (array.min() >= 0 and array.max().item() < limit):
+        is_right = (array >= 0) & np.isfinite(array)
+        if array.dtype == np.uint64:
+            is_right = array <= np.uint64(np.iinfo(np.int64).max)
+        where = int(is_right.argmin())
         raise InputError(
             f"`{name}` must be finite, non-negative and below 2**63, got {array[where]} at position"
             f" {start + where:,}.",

@@ -121,7 +121,7 @@ class PairColumn:
         """Read a column of distinct pairs, of which each stands for some rows."""
         if not column.size:
             return cls(column.name, [], np.zeros(0, np.intp))
-        distinct, codes = distinct_integers(column.codes(0, column.size))
+        distinct, codes = distinct_integers(column.codes(0, column.size)[0])
         values = column.labels(distinct)
         is_missing = np.array([value is None for value in values])[codes]
         return cls(column.name, values, codes, int(rows[is_missing].sum()))
@@ -172,10 +172,11 @@ def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> Confus
     if options.other is not None:
         pred = pred.divert(options)
     classes = options.labels or _occurring(true, pred)
-    for column in (true, pred):
-        column.refuse_outside(classes, is_asked=options.labels is not None)
     if options.labels is None:
         _warn_of_spellings(classes, true, pred, pairs)
+    else:
+        for column in (true, pred):
+            column.refuse_outside(classes)
     return _assembled(pairs, classes, options.outcomes, (true, pred))
 
 
@@ -189,6 +190,8 @@ class _Sorted:
 
     @classmethod
     def of(cls, column: PairColumn, options: ClassOptions) -> _Sorted:
+        if not options.outcomes and None not in column.values:
+            return cls(column.name, dict(enumerate(column.values)), {})  # type: ignore[arg-type]
         outcomes = {_folded(name) if options.normalize_text else name for name in options.outcomes}
         spelled = {_folded(name): name for name in options.outcomes}
         labels: dict[int, Label] = {}
@@ -208,7 +211,9 @@ class _Sorted:
     @property
     def kinds(self) -> set[LabelKind]:
         """The kinds of the labels."""
-        return {kind for kind in map(kind_of, self.labels.values()) if kind is not None}
+        # One value of each type tells; there may be a million labels.
+        examples = dict(zip(map(type, self.labels.values()), self.labels.values(), strict=True))
+        return {kind for kind in map(kind_of, examples.values()) if kind is not None}
 
     def divert(self, options: ClassOptions) -> _Sorted:
         """Return the column with every label outside the classes sent to the outcome `other`."""
@@ -218,12 +223,12 @@ class _Sorted:
         inside = {c: v for c, v in self.labels.items() if c not in outside}
         return _Sorted(self.name, inside, {**self.outcomes, **outside})
 
-    def refuse_outside(self, classes: Classes, *, is_asked: bool) -> None:
-        """Raise if a label is not a class."""
+    def refuse_outside(self, classes: Classes) -> None:
+        """Raise if a label is not one of the classes asked for."""
         outside = [value for value in self.labels.values() if value not in classes]
         if not outside:
             return
-        if is_asked and self.kinds != {classes.kind}:
+        if self.kinds != {classes.kind}:
             raise InputError(
                 f"`labels` must be of the type of the values, got {classes.kind}"
                 f" ({show(classes)}) for {' and '.join(sorted(self.kinds))} ({show(outside)}) in"
@@ -237,7 +242,7 @@ class _Sorted:
         )
 
 
-def _ordered(values: list[Label]) -> list[Label]:
+def _ordered(values: Iterable[Label]) -> list[Label]:
     return sorted(values, key=lambda value: (str(kind_of(value)), value))
 
 
@@ -341,16 +346,17 @@ def refuse_too_many_pairs(pairs: int) -> None:
 
 def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
     """Return the classes that occur, sorted."""
-    for column in (true, pred):
-        if len(column.kinds) > 1:
+    both = true.kinds, pred.kinds
+    for column, kinds in zip((true, pred), both, strict=True):
+        if len(kinds) > 1:
             examples = {kind_of(value): value for value in column.labels.values()}
             raise InputError(
                 f"{_capital(column.name)} must be of one type, got"
-                f" {' and '.join(sorted(column.kinds))}: {show(examples.values())}.",
+                f" {' and '.join(sorted(kinds))}: {show(examples.values())}.",
                 hint="convert all values to strings or all to integers, or name those that are no"
                 " class in `outcomes`.",
             )
-    if true.labels and pred.labels and true.kinds != pred.kinds:
+    if len(both[0] | both[1]) > 1:
         raise _two_types(*((c.name, *c.kinds, next(iter(c.labels.values()))) for c in (true, pred)))
     names = {*true.labels.values(), *pred.labels.values()}
     if not names:
@@ -358,7 +364,8 @@ def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
             "There must be at least one class, got outcomes only.",
             hint="list the classes in `labels`.",
         )
-    return Classes.of(sorted(names), name="labels")
+    (kind,) = both[0] | both[1]
+    return Classes(tuple(sorted(names)), kind)
 
 
 def _two_types(true: tuple[Any, ...], pred: tuple[Any, ...]) -> InputError:
@@ -379,9 +386,8 @@ def _two_types(true: tuple[Any, ...], pred: tuple[Any, ...]) -> InputError:
 def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: PairSums) -> None:
     """Warn of classes that differ in spelling only, and of columns that share no class."""
     spellings: dict[str, list[str]] = {}
-    for name in classes:
-        if isinstance(name, str):
-            spellings.setdefault(_folded(name), []).append(name)
+    for name in classes if classes.kind == "str" else ():
+        spellings.setdefault(_folded(str(name)), []).append(str(name))
     alike = [found for found in spellings.values() if len(found) > 1]
     if alike:
         shown = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
@@ -392,12 +398,12 @@ def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: Pa
             DeconfuseWarning,
         )
         return
-    labels, predictions = set(true.labels.values()), set(pred.labels.values())
-    if labels & predictions or pairs.n_samples < _FEW_SAMPLES or not predictions:
+    labels, predictions = true.labels.values(), pred.labels.values()
+    if pairs.n_samples < _FEW_SAMPLES or not predictions or not set(labels).isdisjoint(predictions):
         return
     warn(
-        f"No label occurs among the predictions: labels are {show(_ordered(list(labels)), 3)},"
-        f" predictions are {show(_ordered(list(predictions)), 3)}. Are both of the same classes?",
+        f"No label occurs among the predictions: labels are {show(_ordered(set(labels)), 3)},"
+        f" predictions are {show(_ordered(set(predictions)), 3)}. Are both of the same classes?",
         DeconfuseWarning,
     )
 
@@ -411,17 +417,18 @@ def _assembled(
     places = []
     for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
         table = np.zeros(len(counted.values), np.intp)
-        for code, label in column.labels.items():
-            table[code] = classes.place[label]
+        table[list(column.labels)] = classes.positions(column.labels.values())
         for code, name in column.outcomes.items():
             table[code] = place[name]
         places.append(table[counted.codes])
     rows, cols = places
-    inside = (rows < n_classes) & (cols < n_classes)
 
-    def counts(part: npt.NDArray[np.bool_], size: int) -> Counts:
+    def counts(part: Any, size: int) -> Counts:
         squares = None if pairs.squares is None else pairs.squares[part]
         return Counts.at(rows[part], cols[part], pairs.sums[part], squares, size)
 
-    beside = counts(~inside, n_classes + len(outcomes)) if outcomes else None
+    if not outcomes:
+        return ConfusionMatrix._of(classes, counts(slice(None), n_classes))
+    inside = (rows < n_classes) & (cols < n_classes)
+    beside = counts(~inside, n_classes + len(outcomes))
     return ConfusionMatrix._of(classes, counts(inside, n_classes), outcomes, beside)

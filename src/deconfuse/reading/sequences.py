@@ -15,6 +15,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.columns import (
     CHUNK,
+    Coded,
     LabelColumn,
     distinct_integers,
     is_integer_array,
@@ -24,12 +25,14 @@ from deconfuse.reading.columns import (
 from deconfuse.reading.pairs import ClassOptions, PairColumn, PairSums, matrix_of
 from deconfuse.reading.tally import PairCodes, Tally
 
-__all__ = ["count_sequences", "positions_of"]
+__all__ = ["count_columns", "count_sequences", "positions_of"]
 
-# Arrays of integers are counted in so many parts, each by a thread of its own where there are
-# cores for it. The number is fixed, so that sums of weights do not depend on the cores.
-_PARTS = 4
+# Arrays of integers are counted in parts, each by a thread of its own where there are cores for it.
+# Weights always have so many parts, since the order of a sum changes its last digits.
+_WEIGHTED_PARTS = 4
 _FEWEST_IN_PARTS = 1 << 20
+# Integers and codes need no Python object per value, so that longer pieces save calls.
+_LONG_CHUNK = 1 << 18
 
 
 def count_sequences(
@@ -46,6 +49,11 @@ def count_sequences(
     read = None
     if sample_weight is not None:
         read = read_weights(sample_weight, true.size, name="sample_weight")
+    return matrix_of(count_columns(true, pred, read), options)
+
+
+def count_columns(true: LabelColumn, pred: LabelColumn, read: Any = None) -> PairSums:
+    """Count the pairs of two columns of one length; ``read`` reads their weights."""
     codes = _tallied(true, pred, read)
     if codes.squares is not None and not np.isfinite(codes.squares.sum()):
         raise InputError(
@@ -53,8 +61,7 @@ def count_sequences(
             hint="divide all weights by the largest of them.",
         )
     columns = [_column(column, side) for column, side in ((true, codes.true), (pred, codes.pred))]
-    pairs = PairSums(columns[0], columns[1], true.size, codes.sums, codes.squares)
-    return matrix_of(pairs, options)
+    return PairSums(columns[0], columns[1], true.size, codes.sums, codes.squares)
 
 
 def _column(column: LabelColumn, codes: npt.NDArray[np.int64]) -> PairColumn:
@@ -71,38 +78,31 @@ def _tallied(true: LabelColumn, pred: LabelColumn, read: Any) -> PairCodes:
     if not true.size:
         nothing = np.zeros(0, np.int64)
         return PairCodes(nothing, nothing, nothing, None)
-    bounds = np.linspace(0, true.size, _PARTS + 1).astype(int)
-    if true.size < _FEWEST_IN_PARTS or not all(
-        is_integer_array(c.read(0, 1)) for c in (true, pred)
-    ):
-        bounds = np.array([0, true.size])
-    parts = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+    first = [column.read(0, 1) for column in (true, pred)]
+    is_integer = all(map(is_integer_array, first))
+    n_parts = 1
+    if is_integer and true.size >= _FEWEST_IN_PARTS:
+        n_parts = n_threads() if read is None else _WEIGHTED_PARTS
+    bounds = np.linspace(0, true.size, n_parts + 1).astype(int).tolist()
+    is_light = all(is_integer_array(piece) or isinstance(piece, Coded) for piece in first)
+    chunk = _LONG_CHUNK if is_light else CHUNK
 
-    def count(part: tuple[int, int]) -> Tally:
-        return _counted(true, pred, read, part)
+    def count(start: int, end: int) -> Tally:
+        tally = Tally(is_weighted=read is not None)
+        for at in range(start, end, chunk):
+            stop = min(at + chunk, end)
+            weights = None if read is None else read(at, stop)
+            (codes, bound), (others, other_bound) = true.codes(at, stop), pred.codes(at, stop)
+            tally.add(codes, others, max(bound, other_bound), weights)
+        return tally
 
-    if len(parts) == 1:
-        tallies = [count(parts[0])]
-    else:
-        with ThreadPoolExecutor(min(n_threads(), len(parts))) as pool:
-            tallies = list(pool.map(count, parts))
-    first, *others = tallies
+    if n_parts == 1:
+        return count(0, true.size).pairs()
+    with ThreadPoolExecutor(min(n_threads(), n_parts)) as pool:
+        whole, *others = pool.map(count, bounds[:-1], bounds[1:])
     for tally in others:
-        first.merge(tally)
-    return first.pairs()
-
-
-def _counted(true: LabelColumn, pred: LabelColumn, read: Any, part: tuple[int, int]) -> Tally:
-    start, end = part
-    tally = Tally(end - start, is_weighted=read is not None)
-    while start < end:
-        stop = min(start + CHUNK, end)
-        weights = None if read is None else read(start, stop)
-        # Sums that overflow are found once, at the end.
-        with np.errstate(over="ignore"):
-            tally.add(true.codes(start, stop), pred.codes(start, stop), weights)
-        start = stop
-    return tally
+        whole.merge(tally)
+    return whole.pairs()
 
 
 def n_threads() -> int:
@@ -118,7 +118,7 @@ def positions_of(values: object, classes: Classes, *, name: str) -> npt.NDArray[
     positions = np.empty(column.size, dtype=np.intp)
     for start in range(0, column.size, CHUNK):
         stop = min(start + CHUNK, column.size)
-        distinct, inverse = distinct_integers(column.codes(start, stop))
+        distinct, inverse = distinct_integers(column.codes(start, stop)[0])
         labels = column.labels(distinct)
         outside = [label for label in labels if label not in classes]
         if outside:
