@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from deconfuse._checks import show
-from deconfuse.classes import parse_label
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +15,9 @@ __all__ = ["in_order", "over_both", "split_names"]
 
 def in_order(cm: ConfusionMatrix, labels: str) -> ConfusionMatrix:
     """Return a matrix over the classes that a person wrote with commas between, in their order."""
+    from deconfuse._checks import show
+    from deconfuse.classes import parse_label
+
     texts = split_names(labels, "--labels")
     names = [parse_label(text, cm.classes.kind) for text in texts]
     if None in names:

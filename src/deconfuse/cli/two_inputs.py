@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deconfuse._checks import kind_of, show
 from deconfuse.cli.class_lists import in_order, over_both
 from deconfuse.cli.console import say
 from deconfuse.cli.inputs import Columns, Input, called
@@ -117,6 +116,8 @@ def _paired(rows: tuple[Samples | None, Samples | None], matching: Matching) -> 
         say("the two share no sample: they are compared as independent samples")
         return None
     if only[0] or only[1]:
+        from deconfuse._checks import show
+
         which = " and ".join(
             f"{len(names):,} of {len(place):,} ids only in {called(file)} ({show(names, 3)})"
             for names, place, file in zip(only, places, files, strict=True)
@@ -146,6 +147,7 @@ def _join(
 ) -> TwoModels:
     import numpy as np
 
+    from deconfuse._checks import kind_of
     from deconfuse.reading.prediction_table import TwoModels
 
     first, second = rows
@@ -174,6 +176,8 @@ def _join(
 def _refuse_other_classes(
     files: tuple[str, str], first: ConfusionMatrix, second: ConfusionMatrix
 ) -> None:
+    from deconfuse._checks import show
+
     mine, theirs = set(first.labels), set(second.labels)
     only = [
         f"{show(names, 5)} only in {called(file)}"

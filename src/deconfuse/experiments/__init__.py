@@ -1,35 +1,11 @@
 """The paper's experiments: datasets, runs, records, claims; and the same for anybody's classifier.
 
 Training the paper's networks needs the extra ``experiments``; everything else does not.
+
+The public names are listed in ``__init__.pyi``. Each loads its module when it is first used, so
+that ``deconfuse --help`` does not load them all.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from deconfuse.experiments.analysis import Question, Sample, Scores, score_records
-from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig, TrainingConfig
-from deconfuse.experiments.datasets import Dataset, load_dataset
-from deconfuse.experiments.protocol import run_protocol
-from deconfuse.experiments.records import Record, read_record, read_records
-from deconfuse.experiments.reproduction import write_results
-from deconfuse.experiments.tasks import Outcome, Task, draw_task
-
-__all__ = [
-    "ALPHAS",
-    "DATASETS",
-    "Dataset",
-    "Outcome",
-    "Question",
-    "Record",
-    "RunConfig",
-    "Sample",
-    "Scores",
-    "Task",
-    "TrainingConfig",
-    "draw_task",
-    "load_dataset",
-    "read_record",
-    "read_records",
-    "run_protocol",
-    "score_records",
-    "write_results",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
