@@ -314,3 +314,17 @@ class TestAgreement:
     def test_bad_matrices_are_refused(self, a: object, b: object, words: str) -> None:
         with pytest.raises(dc.InputError, match=words):
             dc.overlap(a, b)
+
+
+@pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
+@pytest.mark.parametrize("own", [np.ones(200), np.linspace(0.5, 3.0, 200)])
+def test_effective_samples_are_kishs(method: str, own: np.ndarray) -> None:
+    rng = np.random.default_rng(1)
+    y_true, y_pred = rng.choice(3, p=[0.6, 0.3, 0.1], size=(2, 200))
+    cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=own)
+    normalized = cm.normalize(method)
+    weights = own * normalized.weights(y_true, y_pred)
+    expected = weights.sum() ** 2 / (weights**2).sum()
+    assert normalized.effective_samples == pytest.approx(expected)
+    if method == "bi":
+        assert dc.diagnose(cm).reliability.effective_samples == pytest.approx(expected)

@@ -232,6 +232,25 @@ class Normalized:
         """Return the importance weights of samples whose classes are given by position."""
         return self._scaled(rows, columns, np.ones(len(rows)))
 
+    @property
+    def effective_samples(self) -> float:
+        r"""How many equally weighted samples the importance weights are worth.
+
+        Kish's :math:`(\sum_k w_k)^2 / \sum_k w_k^2`, for any method. A normalization is reliable
+        where this stays near the number of samples; uneven classes make it fall.
+
+        Examples
+        --------
+        >>> import deconfuse as dc
+        >>> cm = dc.ConfusionMatrix.from_counts([[80, 10], [2, 8]])
+        >>> [round(cm.normalize(method).effective_samples, 1) for method in ("all", "row", "col")]
+        [100.0, 36.0, 59.0]
+        """
+        cells = sparse.coo_array(self.source.counts)
+        weights = self.weights_at(cells.row, cells.col)
+        squares = float((weights**2 * sparse.coo_array(self.source.variances).data).sum())
+        return float((weights * cells.data).sum() ** 2 / squares) if squares > 0 else 0.0
+
     def standard_errors(self) -> FloatArray:
         """Return the standard error of every cell; see `deconfuse.statistics.uncertainty`."""
         from deconfuse.statistics.uncertainty import standard_errors

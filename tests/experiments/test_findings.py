@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from making import make_record
 
 import deconfuse as dc
@@ -58,17 +56,6 @@ def test_stripes_are_those_of_the_errors(records: list[Record]) -> None:
     assert striped["M1", "vertical"].mean == pytest.approx(1 / 3)
 
 
-def test_effective_share_is_kishs() -> None:
-    rng = np.random.default_rng(1)
-    y_true, y_pred = rng.integers(0, 3, size=(2, 200))
-    cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred)
-    for method in ("row", "col", "bi", "all"):
-        normalized = cm.normalize(method)  # type: ignore[arg-type]
-        weights = np.asarray(normalized.weights(y_true, y_pred))
-        expected = weights.sum() ** 2 / (weights**2).sum() / 200
-        assert findings.effective_share(normalized) == pytest.approx(expected)
-
-
 def test_reliability_counts_classes(records: list[Record]) -> None:
     even = [replace(r, matrix=np.full((4, 4), 5)) for r in records]
     found = findings.reliability(even)
@@ -89,10 +76,3 @@ def test_one_model_on_two_test_sets(records: list[Record]) -> None:
         assert found[method].mean == pytest.approx(found["noise"].mean, abs=0.01)
     for method in ("col", "all"):
         assert found[method].mean < found["noise"].mean - 0.05
-
-
-@given(st.lists(st.integers(1, 10_000), min_size=2, max_size=8))
-def test_row_col_and_bi_agree_on_diagonal_matrices(sizes: list[int]) -> None:
-    for method in ("row", "col", "bi"):
-        found = dc.normalize(np.diag(sizes), method, epsilon=0.0).matrix
-        np.testing.assert_allclose(found, np.eye(len(sizes)), atol=1e-9)

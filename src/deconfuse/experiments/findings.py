@@ -25,7 +25,6 @@ from deconfuse.experiments.records import Record
 
 __all__ = [
     "convergence_rates",
-    "effective_share",
     "invariance",
     "noise_ceiling",
     "persistence",
@@ -103,25 +102,6 @@ def stripes(records: Sequence[Record], up_to: float = 0.3) -> dict[tuple[str, st
     return {key: _means(values) for key, values in found.items()}
 
 
-def effective_share(normalized: dc.Normalized) -> float:
-    r"""Return the effective sample size of a normalization's weights, over the number of samples.
-
-    Kish's :math:`(\sum_k w_k)^2 / \sum_k w_k^2`: the paper calls a normalization reliable where its
-    importance weights stay controlled. 1 where all samples weigh the same.
-
-    Examples
-    --------
-    >>> import deconfuse as dc
-    >>> cm = dc.ConfusionMatrix.from_counts([[90, 0], [0, 10]])
-    >>> round(effective_share(cm.normalize("row")), 2)
-    0.36
-    """
-    counts = np.asarray(normalized.source.counts, dtype=np.float64)
-    weights = np.outer(normalized.left, normalized.right)
-    moments = (counts * weights).sum(), (counts * weights**2).sum()
-    return float(moments[0] ** 2 / moments[1] / counts.sum())
-
-
 def reliability(records: Sequence[Record]) -> dict[tuple[str, float], Sample]:
     """Return what the paper says makes normalization less reliable, by measure and level.
 
@@ -138,7 +118,7 @@ def reliability(records: Sequence[Record]) -> dict[tuple[str, float], Sample]:
             }
             for method in ("row", "col", "bi"):
                 normalized = dc.normalize(run.matrix, method, epsilon=run.epsilon)
-                numbers[method] = effective_share(normalized)
+                numbers[method] = normalized.effective_samples / run.matrix.sum()
             for name, number in numbers.items():
                 found.setdefault((name, alpha), {})[seed] = [number]
     return {key: _means(values) for key, values in found.items()}

@@ -167,7 +167,7 @@ def assess(normalized: Normalized) -> Reliability:
     return Reliability(
         classes,
         float(source.total),
-        float(_effective(np.zeros(len(weighted), dtype=np.intp), weighted, noise, 1)[0]),
+        normalized.effective_samples,
         source.n_classes * (source.n_classes - 1) - errors,
         normalized,
         smaller,
