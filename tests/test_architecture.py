@@ -52,7 +52,7 @@ def modules() -> dict[str, Path]:
 
 
 def row_of(module: str) -> int:
-    return next(k for k, row in enumerate(ROWS) if module.split(".")[0] in row)
+    return next(k for k, row in enumerate(ROWS) if module.split(".", maxsplit=1)[0] in row)
 
 
 def imports(path: Path, *, is_late: bool) -> set[str]:

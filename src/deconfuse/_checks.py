@@ -77,7 +77,8 @@ def is_missing(value: object) -> bool:
     if type(value).__name__ in _MISSING_TYPES:
         return True
     # Only of these types: comparing others may give no plain yes or no.
-    return isinstance(value, (float, np.floating, np.datetime64, Decimal)) and value != value
+    is_number = isinstance(value, (float, np.floating, np.datetime64, Decimal))
+    return is_number and value != value  # noqa: PLR0124 - NaN and NaT of all four
 
 
 def kind_of(value: object) -> LabelKind | None:

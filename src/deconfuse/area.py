@@ -82,7 +82,9 @@ class MapAccuracy:
             low, high = self.interval(estimate)
             spec = f",.{decimals}f" if estimate == "areas" else ".2f"
             return [
-                f"{value:{spec}} ({a:{spec}} to {b:{spec}})" if a == a else f"{value:{spec}}"
+                f"{value:{spec}} ({a:{spec}} to {b:{spec}})"
+                if np.isfinite(a)
+                else f"{value:{spec}}"
                 for value, a, b in zip(
                     np.atleast_1d(getattr(self, estimate)), low.flat, high.flat, strict=True
                 )

@@ -203,7 +203,7 @@ def parse_label(text: str, kind: LabelKind) -> Label | None:
     if kind == "str":
         return text
     if kind == "int":
-        return int(text.split(".")[0]) if _INT.fullmatch(text) else None
+        return int(text.split(".", maxsplit=1)[0]) if _INT.fullmatch(text) else None
     if kind == "bool":
         return _BOOLS.get(text)
     if not _DATE.fullmatch(text):

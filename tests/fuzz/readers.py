@@ -123,7 +123,7 @@ def _matrix(rng: np.random.Generator, folder: Path) -> str:
     )
     variances = counts * 0.5 if rng.random() < 0.3 else None
     suffix = str(rng.choice(MATRICES))
-    plain = folder / f"m.{suffix.split('.')[0]}"
+    plain = folder / f"m.{suffix.split('.', maxsplit=1)[0]}"
     ConfusionMatrix(counts, names, variances).save(plain)
     data = _damage(rng, plain.read_bytes())
     plain.unlink()

@@ -186,7 +186,7 @@ class _DenseSums:
         flat = self._totals.reshape(len(self._totals), -1)
         for total, values in zip(flat, minima, strict=True):
             if len(total) <= 4 * len(keys):
-                total += np.bincount(keys, weights=values, minlength=len(total))
+                np.add(total, np.bincount(keys, values, minlength=len(total)), out=total)
             else:
                 np.add.at(total, keys, values)
 

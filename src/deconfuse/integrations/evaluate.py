@@ -6,6 +6,7 @@ It needs nothing of Hugging Face. An object of `Deconfuse` has the methods of an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, get_args
 
@@ -212,7 +213,9 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
         "n_samples": cm.n_samples,
         "labels": list(cm.labels),
         "counts": cm.counts.tolist(),
-        "matrix": [[None if v != v else v for v in row] for row in normalized.matrix.tolist()],
+        "matrix": [
+            [None if math.isnan(v) else v for v in row] for row in normalized.matrix.tolist()
+        ],
         "normalize": normalized.method,
         "epsilon": normalized.epsilon,
         **(beside if cm.outcomes else {}),

@@ -161,7 +161,7 @@ class _Counts(Metric):
             return
         weights = self._check_weights(sample_weight, target)[keep]
         for state, values in ((self.counts, weights), (self.squares, weights**2)):
-            state += torch.bincount(cells, values, minlength=size).reshape(state.shape)
+            state.add_(torch.bincount(cells, values, minlength=size).reshape(state.shape))
 
     def to_confusion_matrix(self) -> ConfusionMatrix:
         """Return what all processes have counted, as a `ConfusionMatrix`.

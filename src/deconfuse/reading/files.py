@@ -97,7 +97,7 @@ def suffixes_of(path: Path) -> tuple[str, str | None, str | None]:
     stem, suffix = os.path.splitext(path.name)
     compression = _COMPRESSIONS.get(suffix.lower())
     if compression is None:
-        stem, suffix = path.name, suffix
+        stem = path.name
     else:
         suffix = os.path.splitext(stem)[1]
     if suffix.lower() not in _FORMATS:

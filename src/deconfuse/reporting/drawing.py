@@ -274,7 +274,9 @@ def number_texts(
         # As in scikit-learn: a format of counts, such as "d", must get integers.
         whole = counts and bool((values == np.floor(values)).all())
         numbers = values.astype(np.int64) if whole else values
-        written = [format(v, values_format) if v == v else "–" for v in numbers.ravel().tolist()]
+        written = [
+            format(v, values_format) if not math.isnan(v) else "–" for v in numbers.ravel().tolist()
+        ]
         return np.array(written).reshape(values.shape)
     if counts:
         return np.array([compact_count(v) for v in values.flat]).reshape(values.shape)
@@ -310,7 +312,7 @@ def _ratios(values: FloatArray, decimals: int) -> npt.NDArray[np.str_]:
 
 
 def _ratio(value: float, decimals: int) -> str:
-    if value != value:
+    if math.isnan(value):
         return "–"
     if value == 0.0:
         return "0"
