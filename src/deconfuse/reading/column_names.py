@@ -1,4 +1,4 @@
-"""Which columns of a table hold the labels, the predictions and the weights.
+"""Choose the columns that hold the labels, the predictions and the weights.
 
 The names that were asked for win. Only where a default name is absent, the names that people
 really use are looked for, and what was chosen is said in a ``ColumnChoiceWarning``.

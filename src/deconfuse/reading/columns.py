@@ -1,4 +1,4 @@
-"""Anything one-dimensional to integer codes, read piece by piece.
+"""Turn a column of class labels into integer codes, piece by piece.
 
 Small integers are their own codes. Everything else (strings, dates, other integers, missing
 values) gets the code of a `Vocabulary` that grows as values are met. Nothing is copied as a whole,

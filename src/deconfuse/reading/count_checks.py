@@ -1,4 +1,4 @@
-r"""What a table of counts must not be: transposed, with totals among its classes, or shares.
+r"""Refuse tables of counts that are transposed, contain totals, or hold shares.
 
 Each would count wrongly without a word. Only what a table says by its own names is believed, and
 numbers alone are refused only where they are shares. The options ``transpose`` and ``drop`` say

@@ -1,4 +1,4 @@
-r"""A confusion matrix as CSV text: a table with names, or one line per pair for many classes.
+r"""Write a confusion matrix as CSV text and read it back: a table, or one line per pair.
 
 A table has the class names in its first row and first column; the corner names the axes and the
 type of the names, as in ``true \ predicted [int]``. Variances of weighted counts follow in a

@@ -1,4 +1,4 @@
-"""What narwhals leaves to each engine: opening Arrow data, taking results out, batches of rows."""
+"""Do what narwhals leaves to each engine: open Arrow data, collect results, read batches."""
 
 from __future__ import annotations
 

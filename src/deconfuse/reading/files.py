@@ -1,4 +1,4 @@
-"""One file on disk: its format, told by content and name, unpacked where it is compressed."""
+"""Detect the format of a file from its content and name, and decompress it if needed."""
 
 from __future__ import annotations
 

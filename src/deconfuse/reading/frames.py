@@ -1,4 +1,4 @@
-"""Data frames of any engine to a confusion matrix, counted where they are.
+"""Count the label and prediction columns of a data frame, in its own engine where possible.
 
 The engine groups by (label, prediction) and returns the distinct pairs with their counts; the
 null checks and the sums of weights are read from the same result. The frame itself never leaves

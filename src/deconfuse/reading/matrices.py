@@ -1,4 +1,4 @@
-"""A table of counts (array, sparse array, data frame) to a square matrix and its class names."""
+"""Turn a table of counts (array, sparse array, data frame) into a square matrix with names."""
 
 from __future__ import annotations
 

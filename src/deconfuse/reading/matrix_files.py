@@ -1,4 +1,4 @@
-"""Whether files hold matrices instead of predictions; if so, the one that they add up to."""
+"""Detect files that hold matrices instead of predictions, and add these matrices up."""
 
 from __future__ import annotations
 

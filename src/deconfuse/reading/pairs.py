@@ -1,4 +1,4 @@
-"""Distinct (label, prediction) pairs to a confusion matrix.
+"""Build a confusion matrix from distinct (label, prediction) pairs.
 
 Every door (sequences, frames, files) ends here: this is the only place that decides which values
 are classes, which are outcomes, and what is refused.

@@ -1,4 +1,4 @@
-"""Paths, patterns and folders, as the caller gives them, to the files that are meant."""
+"""Expand paths, patterns and folders into a list of files."""
 
 from __future__ import annotations
 

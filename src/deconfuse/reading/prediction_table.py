@@ -1,4 +1,4 @@
-"""Files of predictions, opened once: counted, looked up row by row, compared column by column."""
+"""Open files of predictions once, to count them, look up rows and compare columns."""
 
 from __future__ import annotations
 

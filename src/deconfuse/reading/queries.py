@@ -1,4 +1,4 @@
-"""SQL over scans: the pairs with their counts, or rows, with weights, best scores and more columns.
+"""Build the SQL that counts pairs or reads rows from scans.
 
 What a value must be is checked inside the query where only a row shows it; the errors of these
 checks begin with `MARK`, so that they are told from those of the engine.

@@ -1,4 +1,4 @@
-"""Files of one format to tables that DuckDB can query, out of core.
+"""Make files of one format queryable by DuckDB (CSV, JSON, Parquet, Arrow), out of core.
 
 No text of the data or of the caller becomes SQL: file names, column names, delimiters and JSON
 keys are bound as parameters, and columns get names of ours by their position.

@@ -1,4 +1,4 @@
-"""A score table to predictions: the class with the highest score, the first one where several tie.
+"""Turn scores into predictions: the class with the highest score, the first one of a tie.
 
 Scores come as one column a class, or as one column of lists. Only what the caller asked for is a
 score; nothing is guessed.

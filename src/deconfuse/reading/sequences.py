@@ -1,4 +1,4 @@
-"""Two sequences of class labels to a confusion matrix, or to positions in one."""
+"""Count two sequences of labels into a confusion matrix, or find their positions in one."""
 
 from __future__ import annotations
 

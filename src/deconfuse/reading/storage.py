@@ -1,4 +1,4 @@
-"""A confusion matrix to a file and back: JSON, CSV with names, NPZ. No pickle, nothing lost.
+"""Save a confusion matrix as JSON, CSV or NPZ, and load it without loss and without pickle.
 
 Every format keeps the class names with their type, the counts (whole or not) and, where samples
 had weights, the variances. A matrix that is sparse in memory is written as its nonzero cells.

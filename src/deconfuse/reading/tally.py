@@ -1,4 +1,4 @@
-"""Codes of labels and predictions to distinct pairs with their sums, in bounded memory.
+"""Sum pairs of label and prediction codes in bounded memory.
 
 Small codes are counted in a square histogram that grows with them. Where codes are large, pairs
 are gathered and summed as sparse matrices, so that memory follows the distinct pairs and never the

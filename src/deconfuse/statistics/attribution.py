@@ -1,4 +1,4 @@
-"""Every count as a typical error x similarity factor x label factor x prediction factor."""
+"""Split every count into a typical error and factors for similarity, label and prediction."""
 
 from __future__ import annotations
 

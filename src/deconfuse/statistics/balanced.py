@@ -1,4 +1,4 @@
-r"""Bi-normalize shrunk counts, and say how far each cell of the result is certain.
+r"""Bi-normalize shrunk counts, with an interval for each cell.
 
 The delta method: with independent noise in the counts, `Sensitivity` gives the variance of each
 cell. It has two parts: the cell's own count, and the factors of its row and column. An interval for

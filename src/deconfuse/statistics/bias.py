@@ -1,4 +1,4 @@
-"""Which classes are predicted too often or too rarely, apart from how frequent they are."""
+"""Find classes that are predicted too often or too rarely for how frequent they are."""
 
 from __future__ import annotations
 

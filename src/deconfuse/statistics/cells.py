@@ -1,4 +1,4 @@
-"""Cells as statistics see them: value with epsilon, sampling variance, weight of one sample."""
+"""Compute each cell's value with epsilon and its variance; check shared arguments."""
 
 from __future__ import annotations
 

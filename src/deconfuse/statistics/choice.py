@@ -1,4 +1,4 @@
-"""Luce's similarity-choice model: a confusion matrix as symmetric similarity and response bias."""
+"""Fit Luce's similarity-choice model: symmetric similarity and a response bias per class."""
 
 from __future__ import annotations
 

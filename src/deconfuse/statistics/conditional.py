@@ -1,4 +1,4 @@
-r"""Tables as likely as those seen, if two classifiers differ by label shares and favours alone.
+r"""Draw tables under the hypothesis that two classifiers differ in label shares and bias only.
 
 Let :math:`N` be the sum of two count tables. If both have the same bi-normalized matrix, then every
 sample of cell :math:`(i, j)` of :math:`N` is one of the first table with odds :math:`a_i b_j`. The

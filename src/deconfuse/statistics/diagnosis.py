@@ -1,4 +1,4 @@
-"""`diagnose`: a confusion matrix to what is similar, what is biased, what to doubt, what to do."""
+"""Find similar classes, biased classes and doubtful results, and give advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole of a diagnosis in a few sentences, the same for every view."""
+"""Summarize a diagnosis in a few sentences, which every view shows."""
 
 from __future__ import annotations
 

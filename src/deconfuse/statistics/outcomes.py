@@ -1,4 +1,4 @@
-"""Answers that are no class: how often each outcome occurs, and whether classes differ in it.
+"""Measure how often each outcome (an answer that is no class) occurs, and compare classes.
 
 Given that a class was named, what was named is the square of the confusion matrix alone, and
 whether a class was named at all is one share per true class. So outcomes have rates of their own,

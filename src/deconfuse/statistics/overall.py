@@ -1,4 +1,4 @@
-"""One p-value for two whole tables, from tables that are as likely if they differ by margins."""
+"""Test whether two tables differ beyond their margins, with one p-value from random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of results as JSON knows them."""
+"""Convert values of results to types that JSON supports."""
 
 from __future__ import annotations
 

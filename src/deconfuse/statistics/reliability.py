@@ -1,4 +1,4 @@
-"""What of a bi-normalized matrix can be trusted: samples behind it, and what epsilon invented."""
+"""Rate how far a bi-normalized matrix can be trusted: samples per class, epsilon's share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart chance alone puts two bi-normalized matrices: errors, interval of the Overlap."""
+"""Measure how far chance alone puts two bi-normalized matrices apart."""
 
 from __future__ import annotations
 

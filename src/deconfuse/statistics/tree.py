@@ -1,4 +1,4 @@
-"""Classes as a tree by similarity, and an order that puts similar classes side by side."""
+"""Cluster classes into a tree by similarity, and order them so that similar ones are adjacent."""
 
 from __future__ import annotations
 
