@@ -1,4 +1,4 @@
-"""Raw arguments to trusted values: class names, counts, and the errors when they cannot be."""
+"""Validate arguments: class names, counts, and the errors where they cannot be used."""
 
 from __future__ import annotations
 

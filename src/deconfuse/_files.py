@@ -1,4 +1,4 @@
-"""Writing files so that they are complete or absent."""
+"""Write files so that they are complete or absent."""
 
 from __future__ import annotations
 

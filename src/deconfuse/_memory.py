@@ -1,4 +1,4 @@
-"""How much memory this process may use, and the refusal of arrays that would not fit."""
+"""Measure how much memory this process may use, and refuse arrays that would not fit."""
 
 from __future__ import annotations
 

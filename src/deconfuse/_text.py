@@ -1,4 +1,4 @@
-"""Names and numbers as text for people, in one style, and never obeyed by a terminal or a file."""
+"""Format names and numbers for people, in one style that no terminal or file obeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike two matrices are: the paper's Overlap, the L1 distance it equals, and KL divergence."""
+"""Compare two matrices: the paper's Overlap, the L1 distance it equals, and KL divergence."""
 
 from __future__ import annotations
 

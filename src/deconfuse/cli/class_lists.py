@@ -1,4 +1,4 @@
-"""Which classes a matrix has: those that were named, or those of two inputs together."""
+"""Choose the classes of a matrix: those that were named, or those of two inputs together."""
 
 from __future__ import annotations
 

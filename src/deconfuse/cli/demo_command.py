@@ -1,4 +1,4 @@
-"""``deconfuse demo``: real digits to a page, in seconds."""
+"""Run ``deconfuse demo``: train on real digits and write a page, in seconds."""
 
 from __future__ import annotations
 

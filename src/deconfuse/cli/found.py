@@ -1,4 +1,4 @@
-"""What was found, short enough to read while the page opens."""
+"""Print what was found, short enough to read while the page opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person names on the command line, as confusion matrices and samples."""
+"""Read what a person names on the command line as confusion matrices and samples."""
 
 from __future__ import annotations
 

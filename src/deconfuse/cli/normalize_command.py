@@ -1,4 +1,4 @@
-"""``deconfuse normalize``: a matrix to the terminal, a file of any format, or a picture."""
+"""Run ``deconfuse normalize``: write a matrix to the terminal, a file, or a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two files to compare: over the same classes, and row by row where they hold the same samples."""
+"""Read two files to compare: over the same classes, and row by row where samples match."""
 
 from __future__ import annotations
 

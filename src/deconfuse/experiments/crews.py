@@ -1,4 +1,4 @@
-"""Who does the runs of a sweep: local processes, a Dask cluster, or any executor."""
+"""Choose who does the runs of a sweep: local processes, a Dask cluster, or any executor."""
 
 from __future__ import annotations
 

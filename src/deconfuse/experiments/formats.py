@@ -1,4 +1,4 @@
-"""The bytes of the canonical files, to arrays of images and labels.
+"""Read the bytes of the canonical files as arrays of images and labels.
 
 Every reader takes whole, plain content and returns images as ``(n, height, width, channels)``
 unsigned bytes and labels counted from 0. A content that is short, long or of another format is an

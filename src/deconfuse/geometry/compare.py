@@ -1,4 +1,4 @@
-"""How well each Geometric Confusion Matrix agrees with each normalization."""
+"""Measure how well each Geometric Confusion Matrix agrees with each normalization."""
 
 from __future__ import annotations
 

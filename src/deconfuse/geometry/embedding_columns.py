@@ -1,4 +1,4 @@
-"""The embedding in a frame: many columns of numbers, or one column of lists."""
+"""Read an embedding from a frame: many columns of numbers, or one column of lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw embeddings and options to trusted arrays and numbers."""
+"""Validate embeddings and the options of the grid."""
 
 from __future__ import annotations
 

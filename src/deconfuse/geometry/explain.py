@@ -1,4 +1,4 @@
-"""Which cells and samples make a label cluster and a prediction cluster overlap."""
+"""Find the cells and samples that make a label and a prediction cluster overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in a frame to counts by (cell, label, prediction), described but not yet computed."""
+"""Describe, as narwhals expressions, the grid cell of every point of a frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean and scatter of an embedding that stays in its engine, in one or few passes."""
+"""Compute mean and scatter of an embedding in its engine, in one or few passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embeddings, labels and predictions to Geometric Confusion Matrices.
+"""Compute Geometric Confusion Matrices from embeddings, labels and predictions.
 
 The steps: project (`projection`), divide into cells (`grid`), count and take minima (`histogram`);
 here they are put together and named. Tables that do not fit in memory go another way, see

@@ -1,4 +1,4 @@
-"""Pictures of geometry: clusters and their histograms, agreement, sensitivity (matplotlib)."""
+"""Draw clusters and their histograms, agreement and sensitivity with matplotlib."""
 
 from __future__ import annotations
 

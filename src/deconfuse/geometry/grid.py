@@ -1,4 +1,4 @@
-"""Coordinates to cells: the regular grid of the paper, kept sparsely.
+"""Lay the paper's regular grid over points and number the cells that hold some.
 
 In ten dimensions a full grid has more cells than could ever be stored, and nearly all are empty.
 Only cells that hold points exist here, numbered from zero.

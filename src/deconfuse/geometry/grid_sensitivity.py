@@ -1,4 +1,4 @@
-"""How much a Geometric Confusion Matrix rests on the width of the bins and on the projection."""
+"""Measure how much a Geometric Confusion Matrix rests on bin width and projection."""
 
 from __future__ import annotations
 

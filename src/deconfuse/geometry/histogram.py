@@ -1,4 +1,4 @@
-"""Cells to overlaps: counts by (cell, true, pred), weighted histograms, and their minimum.
+"""Count points by cell, and add up the minimum of weighted histograms over cells.
 
 One sort yields the counts; every weighting is then a reweighting of these. The overlap of a label
 cluster with a prediction cluster sums minima over cells, and a cell contributes only to the

@@ -1,4 +1,4 @@
-"""Embeddings to a few coordinates: principal components from streamed moments.
+"""Project embeddings on principal components, which are fitted to streamed moments.
 
 `Moments` are what one pass over the points leaves behind: their number, mean and scatter. Two of
 them merge exactly, so the same code serves an array read in blocks and a table read in batches.

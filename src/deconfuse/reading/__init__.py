@@ -1,0 +1,1 @@
+"""Reading: sequences, frames, files and tables of counts become confusion matrices."""

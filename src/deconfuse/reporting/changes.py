@@ -1,4 +1,4 @@
-"""The cells in which two bi-normalized matrices surely differ, as findings."""
+"""Word the cells in which two bi-normalized matrices surely differ, as findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embeddings -> the geometric part of the payload: matrices, agreement, a scatter."""
+"""Compute the geometric part of the payload: matrices, agreement, a scatter."""
 
 from __future__ import annotations
 

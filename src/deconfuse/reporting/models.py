@@ -1,4 +1,4 @@
-"""One confusion matrix -> its part of the payload: counts, diagonals, intervals, classes."""
+"""Compute one matrix's part of the payload: counts, diagonals, intervals, classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which classes a page shows: all, or the most confused ones where there are too many."""
+"""Choose the classes that a page shows: all, or the most confused of too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study -> the payload of its page; the parts are made by the modules beside this one."""
+"""Put the payload of a page together from the parts of a study."""
 
 from __future__ import annotations
 

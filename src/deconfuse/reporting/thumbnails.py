@@ -1,4 +1,4 @@
-"""Pictures of samples -> small data URLs, within a budget of bytes."""
+"""Turn pictures of samples into small data URLs, within a budget of bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the zeros of a matrix allow, decided before any iteration and at sparse cost.
+"""Decide what the zeros of a matrix allow, before any iteration and at sparse cost.
 
 A non-negative matrix can be scaled to margins exactly when some table with those margins is
 positive just where the matrix is (*total support*). With *support* only, the margins are met in the

@@ -1,4 +1,4 @@
-"""Corrections of p-values for the number of tests."""
+"""Correct p-values for the number of tests."""
 
 from __future__ import annotations
 

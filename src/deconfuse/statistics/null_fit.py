@@ -1,4 +1,4 @@
-r"""The fit of two tables that differ by label shares and prediction bias alone, and its residuals.
+r"""Fit two tables that differ by label shares and prediction bias alone; give residuals.
 
 If two count tables have the same bi-normalized matrix, then a sample of cell :math:`(i, j)` is one
 of the first table with odds :math:`a_i b_j`: a logistic regression with an effect of the row and

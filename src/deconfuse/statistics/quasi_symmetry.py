@@ -1,4 +1,4 @@
-r"""Whether bias alone explains which confusions are more frequent one way than the other.
+r"""Test whether bias alone explains confusions that are more frequent one way.
 
 If it does (quasi-symmetry), each of the :math:`N_{ij} = m_{ij} + m_{ji}` confusions of two classes
 goes one way or the other by odds :math:`b_j / b_i`. How often each class was wrongly given and

@@ -1,4 +1,4 @@
-r"""How a bi-normalized matrix moves when its counts do, without a matrix of all cells by all cells.
+r"""Compute how a bi-normalized matrix moves when its counts do, at the cost of a few solves.
 
 With noise :math:`n_{kl} = D^l_k D^r_l\, dM_{kl}` in the counts, the change of the bi-normalized
 matrix :math:`B` is

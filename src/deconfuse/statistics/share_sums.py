@@ -1,4 +1,4 @@
-r"""Tests and intervals for sums of independent shares, one share a row, by the score method.
+r"""Test and bound sums of independent shares, one share per row, by the score method.
 
 A column sum of a row-normalized matrix is :math:`S = \sum_i x_i / n_i` with independent binomial
 :math:`x_i`. If its mean were :math:`\theta = \sum_i p_i`, the likeliest :math:`p` would solve

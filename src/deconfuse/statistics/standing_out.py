@@ -1,4 +1,4 @@
-"""Whether two classes are confused more than errors spread evenly would explain."""
+"""Test whether two classes are confused more than evenly spread errors would explain."""
 
 from __future__ import annotations
 
