@@ -65,13 +65,15 @@ class TestMlflow:
         assert page.startswith("<!")
         assert "<img src=x" not in page
         logged = mlflow.get_run(run.info.run_id).data.metrics
-        expected = np.mean(np.diag(cm.normalize("bi").matrix))
+        expected = dc.estimate_bi(cm).separability
         assert logged == pytest.approx(
             {
                 "confusion_matrix.accuracy": cm.accuracy,
                 "confusion_matrix.balanced_accuracy": cm.balanced_accuracy,
                 "confusion_matrix.macro_f1": cm.macro_f1,
-                "confusion_matrix.separability": expected,
+                "confusion_matrix.separability": expected.value,
+                "confusion_matrix.separability_low": expected.low,
+                "confusion_matrix.separability_high": expected.high,
             }
         )
         for finding in dc.diagnose(cm).findings:
@@ -138,8 +140,10 @@ def test_tensorboard_reads_back_what_was_written(cm, tmp_path: Path):
     events = EventAccumulator(str(tmp_path), size_guidance={"images": 0, "tensors": 0}).Reload()
     scores = events.Scalars("val/separability")
     assert [score.step for score in scores] == [0, 5]
-    expected = np.mean(np.diag(cm.normalize("bi").matrix))
-    assert scores[0].value == pytest.approx(expected, rel=1e-6)
+    expected = dc.estimate_bi(cm).separability
+    for name in ("value", "low", "high"):
+        tag = "val/separability" if name == "value" else f"val/separability_{name}"
+        assert events.Scalars(tag)[0].value == pytest.approx(getattr(expected, name), rel=1e-6)
     assert events.Scalars("val/macro_f1")[0].value == pytest.approx(cm.macro_f1, rel=1e-6)
     assert set(events.Tags()["images"]) == {"val/bi"}
     image = events.Images("val/bi")[1]

@@ -13,6 +13,7 @@ from scipy.stats import betabinom, nbinom
 
 import deconfuse as dc
 from deconfuse.statistics import balanced, luce
+from deconfuse.statistics.estimate import EstimatedScore
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
@@ -62,7 +63,12 @@ def slow_estimate(counts: Floats) -> Floats:
     shrunk = np.diag(hits)
     for i, j in pairs:
         seen, expected = counts[i, j] + counts[j, i], level * base[i, j]
-        total = expected * (seen + k) / (expected + k)
+        chances = [
+            share_ * nbinom.pmf(seen, shape, shape / (shape + expected))
+            for share_, shape in ((0.05, 0.5), (0.95, k))
+        ]
+        totals = [expected * (seen + w) / (expected + w) for w in (min(0.5, k), k)]
+        total = np.average(totals, weights=chances)
         there = (counts[i, j] + q * share[i, j]) / (seen + q)
         shrunk[i, j], shrunk[j, i] = total * there, total * (1 - there)
     for _ in range(5_000):
@@ -172,10 +178,23 @@ def test_classes_without_samples_are_nan_and_named() -> None:
     np.testing.assert_array_equal(estimate.diagonal, estimate.matrix.diagonal())
 
 
-@pytest.mark.parametrize("counts", [[[0, 0], [0, 0]], [[3, 2], [0, 0]], [[4]]])
-def test_fewer_than_two_classes_with_samples_are_refused(counts: list[list[int]]) -> None:
-    with pytest.raises(dc.InputError, match=r"at least two true classes, got [01]"):
-        dc.estimate_bi(counts)
+def test_a_matrix_without_samples_is_refused() -> None:
+    with pytest.raises(dc.InputError, match="An estimate needs samples"):
+        dc.estimate_bi([[0, 0], [0, 0]])
+
+
+def test_one_class_is_told_apart_from_none() -> None:
+    estimate = dc.estimate_bi([[4]])
+    assert estimate.matrix == estimate.low == estimate.high == 1.0
+    assert estimate.separability == EstimatedScore(1.0, 1.0, 1.0)
+    with pytest.warns(dc.UndefinedCellsWarning, match="are NaN: 1"):
+        assert dc.estimate_bi([[3, 2], [0, 0]]).diagonal[0] == 1.0
+
+
+@pytest.mark.parametrize("counts", [[[9, 0, 0], [8, 0, 0], [9, 0, 0]], [[0, 5], [0, 0]]])
+def test_a_constant_classifier_tells_nothing_apart(counts: list[list[int]]) -> None:
+    score = dc.estimate_bi(counts).separability
+    assert score.low < 1 / len(counts) < score.high
 
 
 def test_a_level_outside_is_refused() -> None:

@@ -62,12 +62,14 @@ def test_the_tree_survives_imbalance_and_that_of_raw_counts_does_not() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 9))
-def test_scaling_rows_and_columns_changes_nothing(seed: int, n_classes: int) -> None:
+def test_with_many_samples_scaled_rows_and_columns_change_nothing(
+    seed: int, n_classes: int
+) -> None:
     rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 50, (n_classes, n_classes)) + 60.0 * np.eye(n_classes)
+    counts = 1e6 * (rng.integers(1, 50, (n_classes, n_classes)) + 60.0 * np.eye(n_classes))
     scaled = rng.uniform(1, 9, (n_classes, 1)) * counts * rng.uniform(1, 9, n_classes)
-    first, second = hierarchy(counts, epsilon=0.0), hierarchy(scaled, epsilon=0.0)
-    np.testing.assert_allclose(first.distances, second.distances, atol=1e-9)
+    first, second = hierarchy(counts), hierarchy(scaled)
+    np.testing.assert_allclose(first.distances, second.distances, atol=1e-3)
     assert is_valid_linkage(first.linkage)
     assert sorted(first.order) == list(range(n_classes))
     assert set(first.ordered_labels) == set(range(n_classes))
@@ -99,8 +101,6 @@ def test_order_has_the_shortest_walk_that_the_tree_allows() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="at least two classes, got one"):
         hierarchy([[4]])
-    with pytest.raises(InputError, match="every cell to be positive, but 2 are zero"):
-        hierarchy([[4, 0], [0, 4]], epsilon=0.0)
     with pytest.raises(InputError, match="`n_groups` must be from 1 to 2, got 3"):
         hierarchy([[4, 1], [1, 4]]).groups(3)
     with pytest.raises(InputError, match=r"`n_groups` must be from 1 to 2, got 1\.5"):

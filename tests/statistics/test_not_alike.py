@@ -76,7 +76,7 @@ def test_a_greedy_class_is_told_without_any_look_alike() -> None:
     assert not [f for f in d.findings if f.kind == "look_alike"]
     assert apart
     assert all(0 in finding.classes for finding in apart)
-    assert "but not unusually similar: similarity 0.05" in apart[0].sentence
+    assert "but not unusually similar: estimated similarity 0.05" in apart[0].sentence
 
 
 def test_an_even_matrix_has_nothing_to_tell_apart() -> None:

@@ -82,7 +82,7 @@ def _tell(data: Demo, study: Study) -> None:
     from deconfuse.reporting.display import print_matrix
 
     out, found, trained = console.out(), study.diagnosis(), data.trained
-    bi = found.attribution.normalized
+    bi = study.bi()
     out.print(
         f"A classifier learned from {trained.max()} images of a {trained.argmax()}, down to"
         f" {trained.min()} of a {trained.argmin()}, then read {data.cm.total:,} others.\n"

@@ -11,7 +11,6 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.study import Study
-from deconfuse.statistics.separability import separability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,13 +33,15 @@ def study_of(cm: object, epsilon: float | None) -> Study:
 
 
 def scores_of(study: Study) -> dict[str, float]:
-    """Return the numbers to plot over time."""
-    cm = study.first
+    """Return the numbers to plot over time; separability is an estimate, so with its interval."""
+    cm, score = study.first, study.diagnosis().separability
     return {
         "accuracy": cm.accuracy,
         "balanced_accuracy": cm.balanced_accuracy,
         "macro_f1": cm.macro_f1,
-        "separability": separability(study.bi()),
+        "separability": score.value,
+        "separability_low": score.low,
+        "separability_high": score.high,
     }
 
 

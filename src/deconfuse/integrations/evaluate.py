@@ -15,7 +15,7 @@ from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
 from deconfuse.reading.pairs import ClassOptions
 from deconfuse.reading.sequences import count_sequences
-from deconfuse.statistics.separability import separability
+from deconfuse.statistics.estimate import estimate_quietly
 
 __all__ = ["Deconfuse", "compute"]
 
@@ -53,8 +53,8 @@ def compute(
     -------
     dict
         ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
-        of the bi-normalized matrix, not an accuracy); ``n_samples`` (with weights: their sum; with
-        outcomes: all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes
+        of the estimated bi-normalized matrix, not an accuracy) and its ``separability_interval`` of
+        95 %; ``n_samples`` (with weights: their sum; with outcomes: all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes
         on rows), ``normalize`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts``
         and ``background_counts``. Everything goes through ``json.dumps``, except dates as class
         names. Undefined cells, of a class without samples, are None.
@@ -206,10 +206,12 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
         "outcome_counts": cm.outcome_counts.tolist(),
         "background_counts": cm.background_counts.tolist(),
     }
+    score = estimate_quietly(cm, 0.95).separability
     return {
         "accuracy": cm.accuracy,
         "balanced_accuracy": cm.balanced_accuracy,
-        "separability": separability(cm, epsilon=epsilon),
+        "separability": score.value,
+        "separability_interval": [score.low, score.high],
         "n_samples": cm.n_samples,
         "labels": list(cm.labels),
         "counts": cm.counts.tolist(),

@@ -45,10 +45,11 @@ def log_confusion_matrix(
     -----
     Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``, ``bi.png``,
     ``findings.md`` (what `deconfuse.diagnose` says) and ``report.html``, and the metrics
-    ``<name>.accuracy``, ``<name>.balanced_accuracy``, ``<name>.macro_f1`` and
-    ``<name>.separability``. The figure is left out for more than 200 classes, where it shows
-    nothing; the page shows any number. Files are written before anything is logged, so an error
-    there leaves the run as it was.
+    ``<name>.accuracy``, ``<name>.balanced_accuracy``, ``<name>.macro_f1`` and, with the ends of its
+    interval, ``<name>.separability``, ``<name>.separability_low`` and ``<name>.separability_high``
+    (see `deconfuse.estimate_bi`). The figure shows the definition, ``cm.normalize("bi")``; it is
+    left out for more than 200 classes, where it shows nothing; the page shows any number. Files are
+    written before anything is logged, so an error there leaves the run as it was.
     """
     mlflow = _mlflow()
     study = study_of(cm, epsilon)

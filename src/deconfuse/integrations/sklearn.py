@@ -13,9 +13,7 @@ from deconfuse.statistics.separability import separability_score
 __all__ = ["make_separability_scorer", "separability_score"]
 
 
-def make_separability_scorer(
-    *, labels: Iterable[Any] | None = None, epsilon: float | None = None
-) -> Callable[..., float]:
+def make_separability_scorer(*, labels: Iterable[Any] | None = None) -> Callable[..., float]:
     """Return `separability_score` as a scorer for ``cross_validate``, ``GridSearchCV`` and others.
 
     Parameters
@@ -23,8 +21,6 @@ def make_separability_scorer(
     labels : sequence, optional
         The classes to count in every fold. Give them when a fold may lack a class: a fold's score
         otherwise covers only the classes that occur in it.
-    epsilon : float, optional
-        As in `separability_score`.
 
     Returns
     -------
@@ -45,8 +41,6 @@ def make_separability_scorer(
     """
     from sklearn.metrics import make_scorer
 
-    options: dict[str, Any] = {"epsilon": epsilon}
-    if labels is not None:
-        options["labels"] = list(labels)
+    options = {} if labels is None else {"labels": list(labels)}
     scorer: Callable[..., float] = make_scorer(separability_score, **options)
     return scorer

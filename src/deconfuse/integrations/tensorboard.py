@@ -41,8 +41,9 @@ def add_confusion_matrix(
 
     Notes
     -----
-    Writes the figure ``<tag>/bi`` (up to 200 classes), the scalars ``<tag>/accuracy``,
-    ``<tag>/balanced_accuracy``, ``<tag>/macro_f1`` and ``<tag>/separability``, and the text
+    Writes the figure ``<tag>/bi`` (up to 200 classes; the definition, ``cm.normalize("bi")``), the
+    scalars ``<tag>/accuracy``, ``<tag>/balanced_accuracy`` and ``<tag>/macro_f1``, the estimate
+    ``<tag>/separability`` with the ends of its interval, ``_low`` and ``_high``, and the text
     ``<tag>/findings``: what `deconfuse.diagnose` says, with its tables.
     """
     needed = ("add_figure", "add_scalar", "add_text")

@@ -18,7 +18,7 @@ from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName
 from deconfuse.reading.pairs import ClassOptions
 from deconfuse.statistics.cells import check_epsilon
-from deconfuse.statistics.separability import separability
+from deconfuse.statistics.estimate import estimate_quietly
 
 try:
     import torch
@@ -52,7 +52,6 @@ class CountOptions(MetricOptions, total=False):
     outcomes: Iterable[str] | None
     other: str | None
     missing: str | None
-    epsilon: float | None
     ignore_index: int | None
     weighted: bool
 
@@ -78,7 +77,6 @@ class _Counts(Metric):
         outcomes: Iterable[str] | None = None,
         other: str | None = None,
         missing: str | None = None,
-        epsilon: float | None = None,
         ignore_index: int | None = None,
         weighted: bool = False,
         **options: Unpack[MetricOptions],
@@ -109,9 +107,6 @@ class _Counts(Metric):
                 f"`labels` must have one name per class, got {len(self.labels)} names for"
                 f" {num_classes} classes."
             )
-        if epsilon is not None:
-            check_epsilon(epsilon, num_classes)
-        self.epsilon = epsilon
         self.ignore_index = ignore_index
         self.weighted = weighted
         size = num_classes + len(self.outcomes)
@@ -302,9 +297,13 @@ class NormalizedConfusionMatrix(_Counts):
         num_classes: int,
         *,
         normalize: Normalization = "bi",
+        epsilon: float | None = None,
         **options: Unpack[CountOptions],
     ) -> None:
         super().__init__(num_classes, **options)
+        if epsilon is not None:
+            check_epsilon(epsilon, num_classes)
+        self.epsilon = epsilon
         if normalize != "none" and normalize not in get_args(MethodName):
             raise InputError(
                 '`normalize` must be "bi", "row", "col", "all" or "none" (or "true", "pred"), got'
@@ -344,15 +343,16 @@ class NormalizedConfusionMatrix(_Counts):
 class Separability(_Counts):
     """A torchmetrics metric that returns how well classes are told apart, as one number.
 
-    It is the mean diagonal of the bi-normalized matrix, not an accuracy: see
-    `deconfuse.statistics.separability_score`. Parameters are those of
-    `NormalizedConfusionMatrix`, without ``normalize``.
+    It is the mean diagonal of the estimated bi-normalized matrix: see
+    `deconfuse.statistics.separability_score`. It is not an accuracy; log accuracy beside it. For its interval,
+    ask ``deconfuse.estimate_bi(metric.to_confusion_matrix()).separability``. Parameters are those
+    of `NormalizedConfusionMatrix`, without ``normalize`` and ``epsilon``.
 
     Examples
     --------
     >>> import torch
     >>> from deconfuse.integrations.torch import Separability
-    >>> metric = Separability(2, epsilon=0.0)
+    >>> metric = Separability(2)
     >>> metric.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1]))
     >>> metric.compute()
     tensor(0.5000, dtype=torch.float64)
@@ -366,7 +366,7 @@ class Separability(_Counts):
         """Return the score, a tensor without axes."""
         if not bool(self._square.any()):
             return torch.tensor(torch.nan, device=self.counts.device)
-        value = separability(self._counted(), epsilon=self.epsilon)
+        value = estimate_quietly(self._counted(), 0.95).separability.value
         return _to_device(np.array(value), self.counts.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:

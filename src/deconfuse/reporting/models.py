@@ -157,27 +157,19 @@ def _intervals(
     return table
 
 
-def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload | None:
-    """Return the parts of ``count + epsilon`` that labels and predictions explain."""
+def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload:
+    """Return the parts of the counts that labels and predictions explain."""
     parts = found.attribution
-    if parts.normalized.scaling is None or not parts.normalized.scaling.converged:
-        return None
-    at = found.source.index_of(parts.normalized.labels)
     return AttributionPayload(
         base=float(np.exp(parts.base)),
-        label=encode(_of_shown(np.exp(parts.label), at, found, shown), "f8"),
-        prediction=encode(_of_shown(np.exp(parts.prediction), at, found, shown), "f8"),
+        label=encode(_of_shown(np.exp(parts.label), shown), "f8"),
+        prediction=encode(_of_shown(np.exp(parts.prediction), shown), "f8"),
     )
 
 
-def _of_shown(
-    values: FloatArray, at: NDArray[np.intp], found: Diagnosis, shown: Shown
-) -> FloatArray:
-    """Return values of the classes at some positions for those shown: NaN for all others."""
-    every = np.full(found.source.n_classes, np.nan)
-    every[at] = values
-    # The bucket pools classes with values of their own, so it has none.
-    return np.append(every[shown.kept], np.full(int(shown.bucket), np.nan))
+def _of_shown(values: FloatArray, shown: Shown) -> FloatArray:
+    """Return the values of the shown classes: NaN for the bucket, which pools several."""
+    return np.append(values[shown.kept], np.full(int(shown.bucket), np.nan))
 
 
 def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from deconfuse.reporting.payload import DirectoryPayload, encode
-from deconfuse.statistics.similarity import half_width, pair_table
+from deconfuse.statistics.similarity import pair_table
 
 if TYPE_CHECKING:
     from deconfuse.normalization import Normalized
+    from deconfuse.statistics.estimate import BiEstimate
 
 __all__ = ["MAX_SHOWN", "Shown", "choose_classes", "closeness_of", "directory_payload"]
 
@@ -24,7 +25,6 @@ IntArray = NDArray[np.int64]
 MAX_SHOWN = 1_000
 # Beyond, a matrix that can still be read and searched.
 _KEPT = 400
-_LEVEL = 0.95
 _DIRECTORY_CLASSES = 200_000
 # Off-diagonal cells of classes in the bucket that the page carries, and at most of one row.
 _DIRECTORY_CELLS = 250_000
@@ -50,22 +50,20 @@ class Shown:
         return place
 
 
-def choose_classes(bi: Normalized) -> Shown:
+def choose_classes(estimate: BiEstimate) -> Shown:
     """Return all classes of a small matrix, or the ones most alike to others of a large one."""
-    n = bi.n_classes
+    n = len(estimate.labels)
     if n <= MAX_SHOWN:
         return Shown(np.arange(n), bucket=False)
-    table = pair_table(bi.source, bi.epsilon)
-    # What is sure of each: one sample of each of two rare classes proves little.
-    scores = table.log_similarity - half_width(table.log_error, _LEVEL)
+    table = pair_table(estimate)
     kept: dict[int, None] = {}
-    for pair in np.lexsort((-scores, ~table.is_certain)):
+    for pair in (*table.certain, *table.uncertain):
         kept.setdefault(int(table.rows[pair]))
         kept.setdefault(int(table.columns[pair]))
         if len(kept) >= _KEPT:
             break
     # A matrix without confusion has no pairs: its largest classes are as good as any.
-    for k in np.argsort(-np.asarray(bi.source.label_counts), kind="stable"):
+    for k in np.argsort(-np.asarray(estimate.source.label_counts), kind="stable"):
         if len(kept) >= _KEPT:
             break
         kept.setdefault(int(k))

@@ -134,10 +134,7 @@ class Study:
 
     def _normalize(self, name: str) -> dict[MethodName, Normalized]:
         cm = self.matrices[name]
-        bi = self.diagnosis(name).attribution.normalized
-        if bi.labels != cm.labels:
-            # Classes that are never seen or never predicted are not part of a diagnosis.
-            bi = normalize(cm, "bi", epsilon=self.epsilon, throw=False)
+        bi = self.diagnosis(name).reliability.normalized
         with warnings.catch_warnings():
             # Undefined cells are shown as such.
             warnings.simplefilter("ignore", UndefinedCellsWarning)
@@ -158,19 +155,18 @@ class Study:
     @cached_property
     def shown(self) -> Shown:
         """The classes that a page shows: all, or the most confused of very many."""
-        return choose_classes(self.bi(self.names[0]))
+        return choose_classes(self.diagnosis(self.names[0]).estimate)
 
     @cached_property
     def tree(self) -> Hierarchy | None:
         """The shown classes as a tree by similarity; None for fewer than three classes."""
-        found = self.diagnosis()
-        if self.shown.kept.size < 3:
+        found, kept = self.diagnosis(), self.shown.kept
+        if kept.size < 3:
             return None
         if not self.shown.bucket:
-            return _tree(found.source, found.epsilon)
-        kept = self.shown.kept
+            return found.tree
         labels = [found.labels[k] for k in kept]
-        return _tree(ConfusionMatrix(found.source.counts[kept][:, kept], labels), found.epsilon)
+        return hierarchy(ConfusionMatrix(found.source.counts[kept][:, kept], labels))
 
     @cached_property
     def headline(self) -> str:
@@ -281,11 +277,3 @@ def _groups(given: Any, cm: ConfusionMatrix) -> dict[str, tuple[Label, ...]]:
             f"`groups` must hold each class at most once, got {show(repeated)} more than once."
         )
     return groups
-
-
-def _tree(cm: ConfusionMatrix, epsilon: float) -> Hierarchy | None:
-    try:
-        return hierarchy(cm, epsilon=epsilon)
-    except InputError:
-        # Without epsilon, classes that were never confused have no finite distance.
-        return None

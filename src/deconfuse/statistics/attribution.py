@@ -12,9 +12,9 @@ from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse._memory import refuse_if_too_large
-from deconfuse.errors import InputError
-from deconfuse.normalization import Normalized
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import check_at_least_one
+from deconfuse.statistics.estimate import BiEstimate
 
 __all__ = ["Attribution", "CellAttribution", "attribute"]
 
@@ -32,7 +32,7 @@ class CellAttribution:
     count : float
         Samples in the cell.
     observed : float
-        Log of (count + epsilon) over the typical error; ``similarity + label + prediction``.
+        Log of the count over the typical error; ``similarity + label + prediction``.
     similarity, label, prediction : float
         Logs of the three factors. Above zero: makes the cell larger.
     """
@@ -62,32 +62,34 @@ class Attribution:
 
     Attributes
     ----------
-    normalized : Normalized
-        The bi-normalization behind it.
+    source : ConfusionMatrix
+        The counts.
     label : ndarray of shape (n_classes,)
         Of the true class: above zero for one that has more samples, and more errors, than the
-        others. It is no share of labels.
+        others. It is no share of labels. NaN for a class without an estimate.
     prediction : ndarray of shape (n_classes,)
         Of the predicted class: above zero for one that is predicted too readily.
     base : float
-        Log of the typical error: the count, plus epsilon, that two classes with average factors and
-        typical similarity would have.
+        Log of the typical error: the count that two classes with average factors and typical
+        similarity would have.
 
     Notes
     -----
-    With :math:`M + \varepsilon = (D^l)^{-1} B (D^r)^{-1}`,
+    `estimate_bi` makes estimated counts :math:`A` into :math:`B = D^l A D^r`. With its factors,
+    each count :math:`M_{ij}` that was seen is
 
-    .. math:: \log (M_{ij} + \varepsilon) = \underbrace{a + b + \log t}_{\text{base}} +
-       \underbrace{\log (B_{ij} / t)}_{\text{similarity}} + \underbrace{- \log D^l_i -
+    .. math:: \log M_{ij} = \underbrace{a + b + \log t}_{\text{base}} +
+       \underbrace{\log (D^l_i M_{ij} D^r_j / t)}_{\text{similarity}} + \underbrace{- \log D^l_i -
        a}_{\text{label}} + \underbrace{- \log D^r_j - b}_{\text{prediction}},
 
     where :math:`a` and :math:`b` make the label parts and the prediction parts zero on average, and
     :math:`t = \eta / (1 + (C - 1) \eta)` is the error cell of a bi-normalized matrix of :math:`C`
-    classes whose pairs all have the similarity :math:`\eta` of a typical pair. The sum is exact. So
-    the similarity factor of a pair is above one where the pair is more similar than a typical one.
+    classes whose pairs all have the similarity :math:`\eta` of the median pair. The sum is exact.
+    So the similarity factor of a pair is above one where the pair is more similar than a typical
+    one. A cell without samples has a factor of zero, whose log is minus infinity.
     """
 
-    normalized: Normalized
+    source: ConfusionMatrix
     label: FloatArray
     prediction: FloatArray
     base: float
@@ -99,22 +101,22 @@ class Attribution:
 
     @cached_property
     def observed(self) -> FloatArray:
-        """Log of every cell plus epsilon over the typical error, for matrices small enough."""
-        source = self.normalized.source
+        """Log of every count over the typical error, for matrices small enough."""
+        source = self.source
         refuse_if_too_large((source.n_classes, source.n_classes), "The attribution")
         counts = source.counts if isinstance(source.counts, np.ndarray) else source.counts.toarray()
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(counts + self.normalized.epsilon) - self.base)
+            return np.asarray(np.log(counts) - self.base)
 
     def cell(self, true: Any, pred: Any) -> CellAttribution:
         """Return the factors of one cell by the names of its classes."""
-        i, j = (int(index) for index in self.normalized.source.index_of([true, pred]))
-        return self._cell(i, j, float(self.normalized.source.counts[i, j]))
+        i, j = (int(index) for index in self.source.index_of([true, pred]))
+        return self._cell(i, j, float(self.source.counts[i, j]))
 
     def top(self, k: int = 10) -> list[CellAttribution]:
         """Return the ``k`` error cells with most samples, largest first."""
         check_at_least_one(k, "k")
-        cells = sparse.coo_array(self.normalized.source.counts)
+        cells = sparse.coo_array(self.source.counts)
         errors = np.flatnonzero((cells.row != cells.col) & (cells.data > 0))
         order = errors[np.argsort(-cells.data[errors], kind="stable")[:k]]
         return [
@@ -122,9 +124,9 @@ class Attribution:
         ]
 
     def _cell(self, i: int, j: int, count: float) -> CellAttribution:
-        labels = self.normalized.labels
+        labels = self.source.labels
         with np.errstate(divide="ignore"):
-            observed = float(np.log(count + self.normalized.epsilon)) - self.base
+            observed = float(np.log(count)) - self.base
         label, prediction = float(self.label[i]), float(self.prediction[j])
         return CellAttribution(
             true=labels[i],
@@ -137,19 +139,12 @@ class Attribution:
         )
 
 
-def attribute(normalized: Normalized, typical_similarity: float) -> Attribution:
-    """Return the attribution behind a bi-normalization, against pairs of this similarity."""
-    scaling = normalized.scaling
-    if normalized.method != "bi" or scaling is None:
-        raise InputError(
-            f'Attribution needs a "bi" normalization, got {normalized.method!r}.',
-            hint='cm.normalize("bi")',
-        )
-    error = typical_similarity / (1 + (normalized.n_classes - 1) * typical_similarity)
-    label, prediction = -scaling.log_left, -scaling.log_right
+def attribute(estimate: BiEstimate) -> Attribution:
+    """Return the attribution of the counts behind an estimate."""
+    factors, similarity = estimate.factors, estimate.shrunk.similarity
+    error = similarity / (1 + (len(estimate.shrunk.rows) - 1) * similarity)
+    label, prediction = -np.log(factors.left), -np.log(factors.right)
+    means = float(np.nanmean(label)), float(np.nanmean(prediction))
     return Attribution(
-        normalized,
-        label - label.mean(),
-        prediction - prediction.mean(),
-        float(np.log(error) + label.mean() + prediction.mean()),
+        estimate.source, label - means[0], prediction - means[1], float(np.log(error)) + sum(means)
     )

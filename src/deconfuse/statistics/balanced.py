@@ -77,6 +77,9 @@ class Balanced:
         """Return the lower and upper ends of the intervals of all cells."""
         z = float(norm.ppf(0.5 + level / 2))
         matrix = self.matrix
+        if len(matrix) == 1:
+            # There is no other class to be taken for.
+            return matrix.copy(), matrix.copy()
         factors = np.outer(self.left / self.shrunk.rows, self.right / self.shrunk.columns)
         noise = factors * (1.0 + self.uneven.toarray())
         sensitivity = Sensitivity.of(matrix)
@@ -100,6 +103,8 @@ class Balanced:
     def separability(self, level: float) -> tuple[float, float, float]:
         """Return the mean of the diagonal and its interval."""
         value = float(np.mean(self.diagonal))
+        if len(self.left) == 1:
+            return value, value, value
         variance = self._separability_variance() * (1.0 + _CORRELATION * len(self.left))
         low, high = score_interval(np.array([value]), np.array([variance]), np.ones(1), level)
         return value, float(low[0]), float(high[0])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
@@ -24,18 +23,13 @@ from deconfuse.statistics.cells import (
     part_of,
     two_sided,
 )
+from deconfuse.statistics.estimate import BiEstimate, EstimatedScore, estimate_quietly
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
 from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
 from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
-from deconfuse.statistics.similarity import (
-    LookAlike,
-    PairRanking,
-    TypicalSimilarity,
-    pair_table,
-    typical_similarity,
-)
+from deconfuse.statistics.similarity import LookAlike, pair_table
 from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
@@ -58,21 +52,26 @@ class Diagnosis:
     Attributes
     ----------
     source : ConfusionMatrix
-    epsilon, level : float
-        Added to every cell; level of the intervals.
+        The counts.
+    estimate : BiEstimate
+        The bi-normalized matrix behind the counts. Similarities, attribution, separability and tree
+        come from it.
+    level : float
+        Of the intervals.
     look_alikes : tuple of LookAlike
         Pairs of classes that are confused because they are similar, surely most similar first: in
         the order of the low ends of their intervals. Their rank by raw counts is beside.
     uncertain_pairs : tuple of LookAlike
         Confused pairs with too few samples to be ranked, by the low end of their intervals.
-    typical_similarity : TypicalSimilarity
-        What the similarity of a pair is held against: that of the median pair.
+    typical_similarity : float
+        The estimated similarity of the median pair, which others are compared with.
     biases : tuple of ClassBias
         One per class, in matrix order: labels, predictions, over- or under-predicted.
     attribution : Attribution
         Each cell as similarity, label and prediction factor, which add up in logs.
     reliability : Reliability
-        One per class: samples, effective sample size, what epsilon invented.
+        One per class: samples, effective sample size, and what epsilon makes of the definition,
+        ``source.normalize("bi")``.
     outcomes : OutcomeRates
         How often answers are no class, per class and outcome, with the coverage.
     findings : tuple of Finding
@@ -86,11 +85,11 @@ class Diagnosis:
     """
 
     source: ConfusionMatrix
-    epsilon: float
+    estimate: BiEstimate
     level: float
     look_alikes: tuple[LookAlike, ...]
     uncertain_pairs: tuple[LookAlike, ...]
-    typical_similarity: TypicalSimilarity
+    typical_similarity: float
     biases: tuple[ClassBias, ...]
     attribution: Attribution
     reliability: Reliability
@@ -102,10 +101,20 @@ class Diagnosis:
         """Class names in matrix order."""
         return self.source.labels
 
+    @property
+    def separability(self) -> EstimatedScore:
+        """How well the classes are told apart: the mean diagonal of the estimate, not accuracy."""
+        return self.estimate.separability
+
+    @property
+    def epsilon(self) -> float:
+        """What the definition, ``source.normalize("bi")``, adds to every cell."""
+        return self.reliability.normalized.epsilon
+
     @cached_property
     def tree(self) -> Hierarchy:
         """The classes as a tree by similarity; see `deconfuse.statistics.hierarchy`."""
-        return hierarchy(self.source, epsilon=self.epsilon)
+        return hierarchy(self.estimate)
 
     @property
     def hierarchy(self) -> NDArray[np.float64]:
@@ -134,11 +143,9 @@ class Diagnosis:
         Undefined and infinite numbers are None, dates are ISO strings, names and all other keys
         are those of the attributes. The factors of the largest errors are there; those of all cells
         follow from the counts, as `Attribution` says. The tree is None for more than 1,000 classes
-        and where there is none; counts and what to doubt of single cells for more than 100.
+        and for one; counts, estimates and what to doubt of single cells for more than 100.
         """
-        # Without epsilon, classes that were never confused have no finite distance, and no tree.
-        has_distances = self.epsilon > 0 or _is_full(self.source)
-        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE and has_distances
+        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE
         reliability = self.reliability
         every = self.source.n_classes <= _MAX_JSON_CELLS
         return {
@@ -150,10 +157,12 @@ class Diagnosis:
             "headline": self.headline,
             "accuracy": self.source.accuracy,
             "balanced_accuracy": self.source.balanced_accuracy,
+            "separability": _record(self.separability),
+            "estimate": _estimate(self.estimate) if every else None,
             "findings": [_record(finding) for finding in self.findings],
             "look_alikes": [_record(pair) for pair in self.look_alikes],
             "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
-            "typical_similarity": self.typical_similarity._asdict(),
+            "typical_similarity": self.typical_similarity,
             "biases": [_record(bias) for bias in self.biases],
             "attribution": {
                 "label": plain_value(self.attribution.label),
@@ -257,7 +266,8 @@ def diagnose(
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Counts; sparse with many classes too.
     epsilon : float, optional
-        Added to every cell; by default ``1 / n_classes``.
+        Of the definition that ``reliability`` speaks of; see `deconfuse.normalize`. Nothing else
+        depends on it.
     level : float
         Level of the intervals, and of the tests for bias and for pairs that stand out.
     n_pairs : int
@@ -298,40 +308,36 @@ def diagnose(
             "A diagnosis needs samples, but all counts are zero.",
             hint="count some predictions first.",
         )
-    normalized = matrix.normalize("bi", epsilon=added)
     part = part_of(matrix, two_sided(matrix))
-    known = normalized if part is matrix else part.normalize("bi", epsilon=added)
-    table = pair_table(part, added)
-    pairs = PairRanking(table, part.labels, level)
-    typical = typical_similarity(table, known)
+    estimate = estimate_quietly(matrix, float(level))
+    known = estimate if part is matrix else estimate_quietly(part, float(level))
+    reliability = assess(matrix.normalize("bi", epsilon=added))
+    doubts = reliability if part is matrix else assess(part.normalize("bi", epsilon=added))
+    pairs, typical = pair_table(known), known.shrunk.similarity
     biases = class_biases(matrix, level)
-    attribution, reliability = attribute(known, typical.value), assess(known)
     outcomes = outcome_rates(matrix, level)
-    findings = find(pairs, typical, biases, attribution, reliability)
-    if part is not matrix:
-        attribution, reliability = attribute(normalized, typical.value), assess(normalized)
+    findings = find(pairs, typical, biases, attribute(known), doubts, float(level))
     return Diagnosis(
         source=matrix,
-        epsilon=added,
+        estimate=estimate,
         level=float(level),
         look_alikes=pairs.at(pairs.certain[:n_pairs]),
         uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
         typical_similarity=typical,
         biases=biases,
-        attribution=attribution,
+        attribution=attribute(estimate),
         reliability=reliability,
         outcomes=outcomes,
         findings=(*outcome_findings(outcomes, level), *findings),
     )
 
 
+def _estimate(estimate: BiEstimate) -> dict[str, Any]:
+    return {name: plain_value(getattr(estimate, name)) for name in ("matrix", "low", "high")}
+
+
 def _dense(cm: ConfusionMatrix) -> NDArray[Any]:
     return cm.counts if isinstance(cm.counts, np.ndarray) else cm.counts.toarray()
-
-
-def _is_full(cm: ConfusionMatrix) -> bool:
-    """Return whether every cell has a sample."""
-    return int(np.count_nonzero(sparse.coo_array(cm.counts).data)) == cm.n_classes**2
 
 
 def _record(item: Any) -> dict[str, Any]:

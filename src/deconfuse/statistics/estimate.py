@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,12 @@ from deconfuse.errors import InputError, UndefinedCellsWarning, warn
 from deconfuse.normalization import Cell
 from deconfuse.statistics.balanced import Balanced, balance
 from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_level
-from deconfuse.statistics.luce import shrink
+from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BiEstimate", "EstimatedScore", "estimate_bi"]
+__all__ = ["BiEstimate", "EstimateFactors", "EstimatedScore", "estimate_bi", "estimate_quietly"]
 
 FloatArray = NDArray[np.float64]
 
@@ -37,6 +37,24 @@ class EstimatedScore:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimateFactors:
+    """What turns counts into the estimate, one number per class; NaN for classes without one.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_classes,)
+        The estimate is ``left[i] * expected[i, j] * right[j]``, with expected counts.
+    rows, columns : ndarray of shape (n_classes,)
+        Two classes of average similarity are expected to have ``rows[i] * columns[j]`` confusions.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    rows: FloatArray
+    columns: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +73,7 @@ class BiEstimate:
     level: float
     _classes: NDArray[np.intp]
     _balanced: Balanced
+    _unit: FloatArray
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -76,9 +95,7 @@ class BiEstimate:
     @cached_property
     def diagonal(self) -> FloatArray:
         """The diagonal of the estimate: how well each class is told from the others."""
-        result = np.full(len(self.labels), np.nan)
-        result[self._classes] = self._balanced.diagonal
-        return _read_only(result)
+        return self._spread_vector(self._balanced.diagonal)
 
     @property
     def low(self) -> FloatArray:
@@ -94,6 +111,33 @@ class BiEstimate:
     def separability(self) -> EstimatedScore:
         """The mean diagonal of the estimate over the classes that have samples."""
         return EstimatedScore(*self._balanced.separability(self.level))
+
+    @cached_property
+    def factors(self) -> EstimateFactors:
+        """What turns counts into the estimate, one number per class."""
+        balanced, model = self._balanced, self.shrunk
+        return EstimateFactors(
+            *(
+                self._spread_vector(values)
+                for values in (
+                    balanced.left / model.rows / self._unit,
+                    balanced.right / model.columns,
+                    model.rows * self._unit,
+                    model.columns,
+                )
+            )
+        )
+
+    @property
+    def shrunk(self) -> ShrunkCounts:
+        """The expected counts of the classes that have samples, before bi-normalization."""
+        return self._balanced.shrunk
+
+    @cached_property
+    def confused_pairs(self) -> PairPosterior:
+        """The pairs of classes that were confused, by position, with their similarity."""
+        known = self.shrunk.pairs(self._balanced.counts)
+        return replace(known, low=self._classes[known.low], high=self._classes[known.high])
 
     def cell(self, true: Any, pred: Any) -> Cell:
         """Return one cell by the names of its classes, with its count."""
@@ -138,6 +182,11 @@ class BiEstimate:
             result[self._classes] = self._balanced.row(int(known[0]))
         return result
 
+    def _spread_vector(self, known: FloatArray) -> FloatArray:
+        result = np.full(len(self.labels), np.nan)
+        result[self._classes] = known
+        return _read_only(result)
+
     def _spread(self, known: FloatArray) -> FloatArray:
         """Return a matrix of all classes from one of those that have samples."""
         if len(known) == len(self.labels):
@@ -174,7 +223,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     Raises
     ------
     InputError
-        When fewer than two classes have samples.
+        When there are no samples.
 
     Warns
     -----
@@ -194,10 +243,11 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     that all pairs together have as many as were seen. The estimated total of the pair is
     :math:`\mu (s + k) / (\mu + k)`, of which the share
     :math:`(m_{ij} + q \pi) / (s + q)` goes from :math:`i` to :math:`j`, where
-    :math:`\pi = 1 / (1 + e^{u_i - u_j})`. The shape :math:`k` (negative binomial) and the
-    concentration :math:`q` (beta-binomial) are fitted by maximum likelihood with weak priors. So
-    pairs are pooled as far as they are alike, and with more samples the estimate becomes
-    ``normalize(cm, "bi", epsilon=0)``.
+    :math:`\pi = 1 / (1 + e^{u_i - u_j})`. A pair whose total contradicts those of all others is
+    shrunk by less: one pair in twenty may have :math:`k = 1/2`. The shape :math:`k` (negative
+    binomial) and the concentration :math:`q` (beta-binomial) are fitted by maximum likelihood with
+    weak priors. So pairs are pooled as far as they are alike, and with more samples the estimate
+    becomes ``normalize(cm, "bi", epsilon=0)``.
 
     An interval of an error cell is Wilson's around the count that was seen, scaled as the estimate
     is, and extended to the estimate where that lies outside. So shrinkage narrows the factors of
@@ -219,38 +269,47 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     >>> estimate
     <BiEstimate of 3 classes: separability 0.954 (0.906 to 0.978 at level 0.95)>
     """
-    checked = check_level(level)
     matrix = as_confusion(cm)
-    classes = _known_classes(sparse.csr_array(matrix.counts))
-    if len(classes) < 2:
+    if matrix.total == 0:
         raise InputError(
-            f"An estimate needs samples of at least two true classes, got {len(classes)}.",
-            hint="count more predictions first.",
+            "An estimate needs samples, but all counts are zero.",
+            hint="count some predictions first.",
         )
-    if len(classes) < matrix.n_classes:
-        absent = np.setdiff1d(np.arange(matrix.n_classes), classes)
+    estimate = estimate_quietly(matrix, check_level(level))
+    absent = np.flatnonzero(np.isnan(estimate.diagonal))
+    if len(absent):
         warn(
             "Classes without samples have no estimate and are NaN:"
             f" {show(matrix.labels[k] for k in absent)}.",
             UndefinedCellsWarning,
         )
-    counts, uneven = _effective(matrix, classes)
-    return BiEstimate(matrix, checked, classes, balance(shrink(counts), counts, uneven))
+    return estimate
+
+
+def estimate_quietly(cm: ConfusionMatrix, level: float) -> BiEstimate:
+    """Return the estimate of a matrix that has samples, without a word about empty classes."""
+    classes = _known_classes(sparse.csr_array(cm.counts))
+    counts, uneven, unit = _effective(cm, classes)
+    return BiEstimate(cm, level, classes, balance(shrink(counts), counts, uneven), unit)
 
 
 def _known_classes(counts: sparse.csr_array) -> NDArray[np.intp]:
-    """Return the classes that have samples which were predicted as one of these classes."""
-    classes = np.arange(counts.shape[0])
+    """Return the classes that have samples which were predicted as one of these classes.
+
+    If there are none, as for one class that is always taken for another, these are all classes.
+    """
+    every = np.arange(counts.shape[0])
+    classes = every
     while not (has_samples := np.asarray(counts.sum(axis=1)) > 0).all():
         classes = classes[has_samples]
         counts = counts[has_samples][:, has_samples]
-    return classes
+    return classes if len(classes) else every
 
 
 def _effective(
     cm: ConfusionMatrix, classes: NDArray[np.intp]
-) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Return effective samples, and by how much more than theirs the cells vary.
+) -> tuple[sparse.csr_array, sparse.csr_array, FloatArray]:
+    """Return effective samples, by how much more than theirs the cells vary, and their weights.
 
     A row is divided by what one effective sample of its class weighs, which bi-normalization does
     not see. Where the weights in a cell differ from those of its row, the cell varies more or less
@@ -260,17 +319,20 @@ def _effective(
         sparse.csr_array(part, dtype=np.float64)[classes][:, classes]
         for part in (cm.counts, cm.variances)
     )
+    unit = np.ones(len(classes))
+    if not cm.is_weighted:
+        return counts, sparse.csr_array(counts.shape), unit
     entries = sparse.coo_array(counts)
     rows, places = entries.row, (entries.row, entries.col)
-    if not cm.is_weighted:
-        return counts, sparse.csr_array(counts.shape)
     squares = np.asarray(variances[places]).ravel()
-    unit = np.bincount(rows, squares) / np.bincount(rows, entries.data)
+    sums, noise = (np.bincount(rows, values, len(classes)) for values in (entries.data, squares))
+    np.divide(noise, sums, out=unit, where=sums > 0)
     samples = entries.data / unit[rows]
     varies = (squares / unit[rows] ** 2 + _AVERAGE_SAMPLES) / (samples + _AVERAGE_SAMPLES)
     return (
         sparse.csr_array((samples, places), shape=counts.shape),
         sparse.csr_array((varies - 1.0, places), shape=counts.shape),
+        unit,
     )
 
 

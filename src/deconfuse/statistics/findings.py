@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, interval_text, listed, quoted, significant
+from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.reliability import ClassReliability, Reliability
-from deconfuse.statistics.similarity import LookAlike, PairRanking, TypicalSimilarity
+from deconfuse.statistics.similarity import LookAlike, PairTable
 from deconfuse.statistics.standing_out import standing_out
 
 __all__ = ["Finding", "FindingKind", "find", "sure_times"]
@@ -34,8 +35,6 @@ _HARDLY_TOLD_APART = 0.5
 _EXPLAINED = " Given their errors with other classes, this is not unusual."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
-# A class is named when epsilon makes or moves more than this share of it.
-_EPSILON_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +67,19 @@ class Finding:
 
 
 def find(
-    pairs: PairRanking,
-    typical: TypicalSimilarity,
+    pairs: PairTable,
+    typical: float,
     biases: Sequence[ClassBias],
     attribution: Attribution,
     reliability: Reliability,
+    level: float,
 ) -> tuple[Finding, ...]:
     """Return all findings: what is similar, what is biased, what only seems similar, what to doubt.
 
     Pairs, attribution and reliability are those of the classes that are labels and predictions
-    both; there is a bias for every class.
+    both; there is a bias for every class. ``typical`` is the similarity of the median pair.
     """
-    similar = _standing_out(pairs, typical, attribution)
+    similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
     return (
         *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
@@ -93,18 +93,17 @@ def find(
 
 
 def _standing_out(
-    pairs: PairRanking, typical: TypicalSimilarity, attribution: Attribution
+    pairs: PairTable, typical: float, source: ConfusionMatrix, level: float
 ) -> list[tuple[LookAlike, bool]]:
     """Return the pairs that stand out, and whether also from the errors of their own classes.
 
-    An interval is about one pair. Of many pairs some are confused twice or thrice by chance, and
-    their intervals lie far above the typical one. So the confusions must also be more than would
-    be seen in any of all pairs if all were equally similar.
+    An interval is about one pair. Of many pairs some are confused twice or thrice by chance. So the
+    confusions must also be more than would be seen in any of all pairs if all were equally similar.
     """
-    certain, table = pairs.certain, pairs.table
-    places = np.column_stack([table.rows[certain], table.columns[certain]])
-    uneven, beyond_own = standing_out(attribution.normalized.source, places, pairs.level)
-    chosen = uneven & (pairs.low[certain] > _STANDS_OUT * typical.value)
+    certain = pairs.certain
+    places = np.column_stack([pairs.rows[certain], pairs.columns[certain]])
+    uneven, beyond_own = standing_out(source, places, level)
+    chosen = uneven & (pairs.low[certain] > _STANDS_OUT * typical)
     # Those that are explained by classes that are hard to recognize at all go last.
     order = np.argsort(~beyond_own[chosen], kind="stable")
     found = certain[chosen][order]
@@ -114,7 +113,7 @@ def _standing_out(
 def _look_alike(
     pair: LookAlike,
     beyond_own_errors: bool,
-    typical: TypicalSimilarity,
+    typical: float,
     biases: Mapping[Label, ClassBias],
 ) -> Finding:
     first, second = quoted(pair.first), quoted(pair.second)
@@ -130,7 +129,7 @@ def _look_alike(
             f"{first} and {second} are similar: {count_text(pair.count)} of"
             f" {count_text(sizes[0])} {first} are predicted as {second} and"
             f" {count_text(pair.reverse_count)} of {count_text(sizes[1])} {second} as {first};"
-            f" similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
+            f" estimated similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
             f" {_typical(typical)}; {_ranks(pair)}."
             f"{'' if beyond_own_errors else _EXPLAINED}"
         ),
@@ -140,9 +139,8 @@ def _look_alike(
     )
 
 
-def _typical(typical: TypicalSimilarity) -> str:
-    what = "the median pair has" if typical.is_median else "evenly spread errors would give"
-    return f"where {what} {significant(typical.value)}"
+def _typical(typical: float) -> str:
+    return f"where the median pair has {significant(typical)}"
 
 
 def _ranks(pair: LookAlike) -> str:
@@ -205,9 +203,9 @@ def sure_times(bias: ClassBias) -> str:
 
 
 def _not_alikes(
-    pairs: PairRanking,
+    pairs: PairTable,
     similar: Sequence[LookAlike],
-    typical: TypicalSimilarity,
+    typical: float,
     attribution: Attribution,
     biases: Mapping[Label, ClassBias],
 ) -> list[Finding]:
@@ -231,7 +229,7 @@ def _not_alikes(
         found.append(
             Finding(
                 kind="not_alike",
-                severity=min(larger.count / attribution.normalized.source.total, 1.0),
+                severity=min(larger.count / attribution.source.total, 1.0),
                 sentence=(
                     f"{quoted(pair.first)} and {quoted(pair.second)} are often confused (rank"
                     f" {pair.raw_rank} by count: {_confusions(pair)}) but {against}{why}."
@@ -248,10 +246,10 @@ def _less_similar_than(
     pair: LookAlike,
     larger: CellAttribution,
     similar: Sequence[LookAlike],
-    typical: TypicalSimilarity,
+    typical: float,
 ) -> str | None:
     """Say what a pair is surely less similar than, or None where that cannot be said."""
-    if pair.low > _STANDS_OUT * typical.value or pair.count + pair.reverse_count < _MANY:
+    if pair in similar or pair.count + pair.reverse_count < _MANY:
         return None
     own = interval_text(pair.similarity, pair.low, pair.high)
     for other in similar:
@@ -263,13 +261,13 @@ def _less_similar_than(
         ):
             return (
                 f"less similar than {quoted(other.first)} and {quoted(other.second)} (rank"
-                f" {other.raw_rank}: {_confusions(other)}): similarity {own} against"
+                f" {other.raw_rank}: {_confusions(other)}): estimated similarity {own} against"
                 f" {interval_text(other.similarity, other.low, other.high)}"
             )
     # An even matrix has a first rank too; here the classes must explain half of the counts.
     excess = larger.label + larger.prediction
-    if pair.high < _STANDS_OUT * typical.value and excess > math.log(_STANDS_OUT):
-        return f"not unusually similar: similarity {own}, {_typical(typical)}"
+    if pair.high < _STANDS_OUT * typical and excess > math.log(_STANDS_OUT):
+        return f"not unusually similar: estimated similarity {own}, {_typical(typical)}"
     return None
 
 
@@ -349,12 +347,12 @@ def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
     ]
 
 
-def _unsure_pairs(pairs: PairRanking, typical: TypicalSimilarity) -> list[Finding]:
+def _unsure_pairs(pairs: PairTable, typical: float) -> list[Finding]:
     """Return the pairs that may be more similar than the surest one, or not, as one finding."""
-    table, chosen = pairs.table, pairs.uncertain
-    surest = np.exp(table.log_similarity[pairs.certain[:1]])
-    bar = float(surest[0]) if len(surest) else _STANDS_OUT * typical.value
-    together = table.counts + table.reverse_counts
+    chosen = pairs.uncertain
+    surest = pairs.similarity[pairs.certain[:1]]
+    bar = float(surest[0]) if len(surest) else _STANDS_OUT * typical
+    together = pairs.counts + pairs.reverse_counts
     chosen = chosen[(pairs.high[chosen] > bar) & (together[chosen] >= _WORTH_A_WORD)]
     if not len(chosen):
         return []
@@ -378,42 +376,23 @@ def _unsure_pairs(pairs: PairRanking, typical: TypicalSimilarity) -> list[Findin
 
 
 def _doubts(reliability: Reliability) -> list[Finding]:
-    """Return what rests on few samples or on epsilon."""
+    """Return what rests on few samples."""
     few = [
         item
         for item in reliability
         if min(item.effective_samples, item.effective_predictions) < _MANY
     ]
-    invented = [item for item in reliability if item.epsilon_share > _EPSILON_SHARE]
-    moving = [item for item in reliability if item.epsilon_shift > _EPSILON_SHARE]
-    epsilon = significant(reliability.normalized.epsilon)
-    table = (
-        (
-            few,
-            f"In the bi-normalized matrix {_names(few)} {_verb(few, 'counts', 'count')} for fewer"
-            f" than {_MANY} samples, as labels or as predictions.",
-            "Collect more samples of these classes; their similarities are rough.",
-        ),
-        (
-            invented,
-            f"More than {_EPSILON_SHARE:.0%} (up to {_largest(i.epsilon_share for i in invented)})"
-            f" of the bi-normalized row or column of {_names(invented)} comes from epsilon"
-            f" ({epsilon} added to every cell), not from samples.",
-            "Collect more samples, or compare with a smaller epsilon.",
-        ),
-        (
-            moving,
-            f"Between epsilon / 10 and epsilon × 10, more than {_EPSILON_SHARE:.0%} (up to"
-            f" {_largest(i.epsilon_shift for i in moving)}) of the bi-normalized row of"
-            f" {_names(moving)} changes.",
-            "Trust the order of large cells there, not the values of small ones.",
-        ),
-    )
-    found = [
-        _careful(sentence, advice, tuple(item.label for item in group), len(reliability))
-        for group, sentence, advice in table
-        if group
-    ]
+    found = []
+    if few:
+        found.append(
+            _careful(
+                f"In the bi-normalized matrix {_names(few)} {_verb(few, 'counts', 'count')} for"
+                f" fewer than {_MANY} samples, as labels or as predictions.",
+                "Collect more samples of these classes; their similarities are rough.",
+                tuple(item.label for item in few),
+                len(reliability),
+            )
+        )
     if reliability.effective_samples < 0.1 * reliability.total:
         found.append(
             _careful(
@@ -439,10 +418,6 @@ def _names(items: Sequence[ClassBias | ClassReliability]) -> str:
 
 def _quoted(labels: Sequence[Label]) -> str:
     return listed([quoted(label) for label in labels], _FIRST, "class", "classes")
-
-
-def _largest(shares: Iterable[float]) -> str:
-    return f"{max(shares, default=0.0):.0%}"
 
 
 def _verb(items: Sequence[object], one: str, many: str) -> str:

@@ -3,9 +3,9 @@ r"""Shrink counts towards Luce's similarity-choice model, as far as the counts s
 Two classes :math:`i, j` with :math:`h` correct predictions each are confused
 :math:`\eta \sqrt{h_i h_j}\, (e^{(u_j - u_i)/2} + e^{(u_i - u_j)/2})` times on average: both ways
 together, with one similarity :math:`\eta` for all pairs and a bias :math:`u` per class. Around
-this average the total of a pair has a gamma distribution, and the share that goes one way a beta
-distribution. Bias and both spreads are fitted to the counts; each pair then gets its posterior
-mean.
+this average the total of a pair has a gamma distribution (a wide one for a few pairs), and the
+share that goes one way a beta distribution. Bias and both spreads are fitted to the counts; each
+pair then gets its posterior mean.
 
 Pairs that were never confused, and rarely would be, keep the average itself. It is a product of one
 factor of the row and one of the column, so a matrix of many classes stays sparse plus rank one.
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import betaln, expit, gammaln
+from scipy.special import betaln, expit, gammaln, logit
 
-__all__ = ["ShrunkCounts", "shrink"]
+__all__ = ["PairPosterior", "ShrunkCounts", "shrink"]
 
 FloatArray = NDArray[np.float64]
 PlaceArray = NDArray[np.intp]
@@ -39,6 +39,8 @@ _HALF = 0.5
 _RIDGE = 0.5
 _KAPPA = 0.5
 _NEWTON_STEPS = 60
+# A small share of all pairs may be far more similar than the others: their totals have this shape.
+_OUTLIERS, _WIDE = 0.05, 0.5
 _LONGEST_STEP = 3.0
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
@@ -59,6 +61,8 @@ class ShrunkCounts:
     shape, concentration : float
         Fitted spreads: of the gamma distribution of pair totals, of the beta distribution of
         shares. The larger they are, the more a pair follows the model.
+    similarity : float
+        Of the median pair.
     """
 
     rows: FloatArray
@@ -66,6 +70,52 @@ class ShrunkCounts:
     excess: sparse.csr_array
     shape: float
     concentration: float
+    similarity: float
+
+    def pairs(self, counts: sparse.csr_array) -> PairPosterior:
+        """Return what is known of the similarity of each pair that was confused."""
+        pairs = _confused_pairs(counts)
+        return self._posterior(pairs.chosen(pairs.total > 0), counts.diagonal() + _HALF)
+
+    def _posterior(self, pairs: _Pairs, hits: FloatArray) -> PairPosterior:
+        """Return the posterior of the similarity: a total, its split, and the two hits.
+
+        To first order the relative variances of the three add up.
+        """
+        low, high, total = pairs.low, pairs.high, pairs.total
+        expected = _expected(pairs, self.rows, self.columns)
+        share = self.rows[low] * self.columns[high] / expected
+        there = pairs.forward + self.concentration * share
+        back = pairs.backward + self.concentration * (1 - share)
+        both = there + back
+        # Of the root of share * (1 - share), for a beta distribution of the share.
+        split = (there - back) ** 2 / (4 * there * back * (both + 1))
+        scale = np.sqrt(there * back) / both / np.sqrt(hits[low] * hits[high])
+        others = split + 0.25 * (1 / hits[low] + 1 / hits[high])
+        shrunk, shape = _shrunk(total, expected, self.shape)
+        return PairPosterior(
+            low=low,
+            high=high,
+            similarity=scale * shrunk,
+            relative_variance=1 / (total + shape) + others,
+            similarity_alone=scale * (total + 1),
+            relative_variance_alone=1 / (total + 1) + others,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairPosterior:
+    """Similarities of listed pairs of classes: posterior means and relative variances.
+
+    ``alone`` is what the counts of a pair say without those of the other pairs.
+    """
+
+    low: PlaceArray
+    high: PlaceArray
+    similarity: FloatArray
+    relative_variance: FloatArray
+    similarity_alone: FloatArray
+    relative_variance_alone: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +143,7 @@ class _Pairs:
 
 
 def shrink(counts: sparse.csr_array) -> ShrunkCounts:
-    """Return the expected counts behind counts of two classes and more.
+    """Return the expected counts behind counts.
 
     Parameters
     ----------
@@ -105,7 +155,8 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     bias = _fit_bias(pairs, np.log(hits))
     # Similarity is such that the model expects as many confusions as there were.
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
-    level = max(float(pairs.total.sum()), _HALF) / (rows.sum() * columns.sum() - rows @ columns)
+    chances = rows.sum() * columns.sum() - rows @ columns
+    level = max(float(pairs.total.sum()), _HALF) / max(float(chances), _HALF**2)
     rows, columns = np.sqrt(level) * rows, np.sqrt(level) * columns
     share = expit(bias[pairs.high] - bias[pairs.low])
     concentration = _fit_concentration(pairs, share)
@@ -113,7 +164,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
     shape = _fit_shape(pairs.total, expected, _rest(pairs, rows, columns))
-    gain = (pairs.total + shape) / (expected + shape)
+    gain = _shrunk(pairs.total, expected, shape)[0] / expected
     there = gain * (pairs.forward / share + concentration) / (pairs.total + concentration)
     back = gain * (pairs.backward / (1 - share) + concentration) / (pairs.total + concentration)
     own = hits / (rows * columns)
@@ -128,7 +179,45 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         ),
         shape=counts.shape,
     )
-    return ShrunkCounts(rows, columns, excess, shape, concentration)
+    # An unlisted pair has the average similarity, which is the level.
+    similarity = np.sqrt(there * back) * level
+    return ShrunkCounts(
+        rows, columns, excess, shape, concentration, _median(similarity, level, pairs)
+    )
+
+
+def _shrunk(total: FloatArray, expected: FloatArray, shape: float) -> tuple[FloatArray, FloatArray]:
+    """Return the posterior means of totals, and the shapes that stand behind them.
+
+    A few pairs may be far more similar than all others, which one gamma distribution does not
+    allow. So a small share of all pairs has a wide one, and a total that would contradict the
+    narrow one is shrunk by the wide one.
+    """
+    logs = [_log_likelihood(total, expected, k) for k in (_WIDE, shape)]
+    share = expit(logit(_OUTLIERS) + logs[0] - logs[1])
+    wide = min(_WIDE, shape)
+    means = [expected * (total + k) / (expected + k) for k in (wide, shape)]
+    return means[1] + share * (means[0] - means[1]), shape + share * (wide - shape)
+
+
+def _log_likelihood(total: FloatArray, expected: FloatArray, shape: float) -> FloatArray:
+    """Return the log probability of negative binomial totals, up to what all shapes share."""
+    mixed = gammaln(total + shape) - gammaln(shape) - total * np.log(shape + expected)
+    return np.asarray(mixed - shape * np.log1p(expected / shape))
+
+
+def _median(similarity: FloatArray, level: float, pairs: _Pairs) -> float:
+    """Return the median over all pairs, where those that are not listed have one value."""
+    n_pairs = pairs.n_classes * (pairs.n_classes - 1) // 2
+    below = np.sort(similarity[similarity < level])
+    above = np.sort(similarity[similarity >= level])
+    half = n_pairs // 2
+    if half < len(below):
+        return float(below[half])
+    unlisted = n_pairs - len(similarity)
+    if half < len(below) + unlisted or n_pairs == 0:
+        return level
+    return float(above[half - len(below) - unlisted])
 
 
 def _confused_pairs(counts: sparse.csr_array) -> _Pairs:
@@ -226,10 +315,10 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
             dtype=np.float64,
         )
         scales = sparse.diags_array(1.0 / (laplacian.diagonal() + _RIDGE))
-        step, _ = cg(operator, gradient, rtol=1e-6, M=scales)
+        step, _ = cg(operator, gradient, rtol=1e-10, M=scales)
         longest = float(np.abs(step).max())
         bias = bias + step * min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
-        if longest < 1e-7:
+        if longest < 1e-9:
             break
     return np.asarray(bias)
 
@@ -271,5 +360,5 @@ def _penalty(value: float, prior: tuple[float, float]) -> float:
 
 
 def _minimize(loss: object, low: float, high: float) -> float:
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3})
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-7})
     return float(np.exp(found.x))

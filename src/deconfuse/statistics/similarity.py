@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,54 +11,39 @@ from scipy import sparse
 from scipy.stats import norm, rankdata
 
 from deconfuse._checks import Label
-from deconfuse.confusion import ConfusionMatrix
-from deconfuse.normalization import Normalized
-from deconfuse.statistics.cells import sample_unit
-from deconfuse.statistics.separability import separability
+from deconfuse.statistics.estimate import BiEstimate
+from deconfuse.statistics.luce import PairPosterior
 
-__all__ = [
-    "LARGEST_LOG_ERROR",
-    "LookAlike",
-    "PairRanking",
-    "PairTable",
-    "TypicalSimilarity",
-    "half_width",
-    "pair_table",
-    "pick_cells",
-    "typical_similarity",
-]
+__all__ = ["LookAlike", "PairTable", "pair_table", "pick_cells"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-#: A pair whose log-similarity has a larger standard error than this is not ranked: four cells of
-#: one sample each would be above it, four of two samples below.
-LARGEST_LOG_ERROR = 0.75
+# A pair whose similarity has a larger relative error than this is not ranked: about that of four
+# confusions.
+_LARGEST_ERROR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LookAlike:
-    """Two classes, how alike they are, and how sure that is.
+    """Two classes, how similar they are, and how certain that is.
 
     Attributes
     ----------
     first, second : class names
         In matrix order.
     similarity, low, high : float
-        Similarity and its confidence interval. 0: never confused; 1: taken for each other as often
-        as recognized; above 1: more often. The interval is that of one pair; among many pairs those
-        listed first were also lucky, and their low ends are on average too high.
+        The estimated similarity and its interval. 0: never confused; 1: taken for each other as
+        often as recognized; above 1: more often.
     rank : int
         By ``low``, from 1, among the pairs that can be ranked; for the others, among those. By the
         estimate itself, a pair of one and two confusions would lead among many classes by luck.
     raw_rank : int
         By the number of confusions in both directions, from 1.
     count, reverse_count : float
-        First predicted as second, and second as first.
-    at_smaller_epsilon, at_larger_epsilon : float
-        Similarity with epsilon / 10 and with epsilon x 10.
+        First predicted as second, and second as first: counts, not estimates.
     is_certain : bool
-        Whether enough samples stand behind all four cells to rank the pair.
+        Whether enough samples stand behind the pair to rank it.
     tells_nothing : bool
         Whether it cannot be ranked and its interval even reaches beyond one, so that texts say "too
         few samples to tell" in place of numbers.
@@ -73,207 +58,148 @@ class LookAlike:
     raw_rank: int
     count: float
     reverse_count: float
-    at_smaller_epsilon: float
-    at_larger_epsilon: float
     is_certain: bool
     tells_nothing: bool
 
 
-class TypicalSimilarity(NamedTuple):
-    """The similarity of a usual pair.
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTable:
+    """Every pair of classes that was confused at least once, as columns in matrix order.
 
     Attributes
     ----------
-    value : float
-    is_median : bool
-        Whether it is the median of all pairs. Where most pairs were never confused, the median
-        would be epsilon alone; then it is what all pairs would have if the errors of the
-        bi-normalized matrix were spread evenly over them.
+    labels : tuple
+        Class names in matrix order.
+    rows, columns : ndarray of int
+        Positions of the two classes.
+    counts, reverse_counts : ndarray
+        How often the first was taken for the second, and the reverse.
+    similarity, low, high : ndarray
+        Estimates with their intervals.
+    is_certain : ndarray of bool
+        Whether a pair has enough samples to be ranked.
+    rank, raw_rank : ndarray of int
+        By ``low`` (separately for pairs that are certain and for others), and by counts.
     """
 
-    value: float
-    is_median: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairTable:
-    """Similarity of every pair of classes that was confused at least once, as columns."""
-
+    labels: tuple[Label, ...]
     rows: IntArray
     columns: IntArray
     counts: FloatArray
     reverse_counts: FloatArray
-    log_similarity: FloatArray
-    log_error: FloatArray
-    log_at_smaller: FloatArray
-    log_at_larger: FloatArray
+    similarity: FloatArray
+    low: FloatArray
+    high: FloatArray
+    is_certain: NDArray[np.bool_]
+    rank: NDArray[np.int64]
     raw_rank: NDArray[np.int64]
-
-    @property
-    def is_certain(self) -> NDArray[np.bool_]:
-        """Whether each pair has enough samples to be ranked."""
-        return self.log_error <= LARGEST_LOG_ERROR
-
-
-def pair_table(cm: ConfusionMatrix, epsilon: float) -> PairTable:
-    r"""Return the similarity of every pair of classes that was confused at least once.
-
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-        Dense or sparse: the cost is that of its nonzero cells.
-    epsilon : float
-        Added to every cell.
-
-    Returns
-    -------
-    PairTable
-        In matrix order.
-
-    Notes
-    -----
-    The similarity of Luce's model in closed form, from the bi-normalized matrix
-    :math:`B` or, because odds ratios do not change by scaling, from :math:`A = M + \varepsilon`
-    itself:
-
-    .. math:: \eta_{ij} = \sqrt{\frac{B_{ij} B_{ji}}{B_{ii} B_{jj}}}
-       = \sqrt{\frac{A_{ij} A_{ji}}{A_{ii} A_{jj}}}, \qquad
-       \mathrm{var}(\log \eta_{ij}) = \frac{1}{4} \sum_{c \in \{ij, ji, ii, jj\}} \frac{v_c}{A_c^2}.
-
-    The geometric mean of both directions is what no bias can change: a class that is over-predicted
-    makes one direction larger and the other smaller by the same factor. An arithmetic mean would
-    follow the larger one.
-    """
-    n_classes = cm.n_classes
-    cells = sparse.coo_array(cm.counts)
-    off = (cells.row != cells.col) & (cells.data > 0)
-    low, high = np.minimum(cells.row, cells.col)[off], np.maximum(cells.row, cells.col)[off]
-    keys = np.unique(low.astype(np.int64) * n_classes + high)
-    rows, columns = (keys // n_classes).astype(np.intp), (keys % n_classes).astype(np.intp)
-    four = [(rows, columns), (columns, rows), (rows, rows), (columns, columns)]
-    counts = [pick_cells(cm.counts, at) for at in four]
-    variances = [pick_cells(cm.variances, at) for at in four]
-    unit = sample_unit(cm)
-    error = np.zeros(len(keys))
-    for count, variance in zip(counts, variances, strict=True):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error += (variance + epsilon * unit) / (count + epsilon) ** 2
-    error[np.isnan(error)] = np.inf
-    together = counts[0] + counts[1]
-    return PairTable(
-        rows,
-        columns,
-        counts[0],
-        counts[1],
-        _log_similarity(counts, epsilon),
-        np.sqrt(error) / 2,
-        _log_similarity(counts, epsilon / 10),
-        _log_similarity(counts, epsilon * 10),
-        rankdata(-together, method="min").astype(np.int64),
-    )
-
-
-class PairRanking:
-    """Pairs of classes in order of what is sure of their similarity, and in order of raw counts.
-
-    Parameters
-    ----------
-    table : PairTable
-        The pairs.
-    labels : tuple
-        Class names in matrix order.
-    level : float
-        Level of the intervals.
-    """
-
-    def __init__(self, table: PairTable, labels: tuple[Label, ...], level: float) -> None:
-        self.table = table
-        self.labels = labels
-        self.level = level
-        half = half_width(table.log_error, level)
-        certain = table.is_certain
-        with np.errstate(invalid="ignore", over="ignore"):
-            # Without epsilon a cell without samples leaves everything open.
-            ends = np.exp([table.log_similarity - half, table.log_similarity + half])
-        self.low, self.high = np.where(np.isfinite(half), ends, [[0.0], [np.inf]])
-        self._orders = {
-            wanted: chosen[np.argsort(-self.low[chosen], kind="stable")]
-            for wanted in (True, False)
-            for chosen in [np.flatnonzero(certain == wanted)]
-        }
-        self._ranks = np.empty(len(certain), dtype=np.int64)
-        for order in self._orders.values():
-            self._ranks[order] = np.arange(1, len(order) + 1)
 
     @property
     def certain(self) -> IntArray:
         """Indices of the pairs with enough samples, surely most similar first."""
-        return self._orders[True]
+        return self._ranked(self.is_certain)
 
     @property
     def uncertain(self) -> IntArray:
         """Indices of the pairs with too few samples, by the low end of their intervals."""
-        return self._orders[False]
+        return self._ranked(~self.is_certain)
 
     def most_confused(self, limit: int) -> tuple[LookAlike, ...]:
         """Return the pairs of the first ranks by counts, with ties."""
-        first = np.flatnonzero(self.table.raw_rank <= limit)
-        return self.at(first[np.argsort(self.table.raw_rank[first], kind="stable")])
+        first = np.flatnonzero(self.raw_rank <= limit)
+        return self.at(first[np.argsort(self.raw_rank[first], kind="stable")])
 
     def at(self, indices: IntArray) -> tuple[LookAlike, ...]:
         """Return the pairs of some indices."""
         return tuple(self._pair(index) for index in indices)
 
+    def _ranked(self, chosen: NDArray[np.bool_]) -> IntArray:
+        places = np.flatnonzero(chosen)
+        return np.asarray(places[np.argsort(self.rank[places])])
+
     def _pair(self, index: int) -> LookAlike:
-        table, is_certain = self.table, bool(self.table.is_certain[index])
-        high = float(self.high[index])
+        is_certain, high = bool(self.is_certain[index]), float(self.high[index])
         return LookAlike(
-            first=self.labels[table.rows[index]],
-            second=self.labels[table.columns[index]],
-            similarity=float(np.exp(table.log_similarity[index])),
+            first=self.labels[self.rows[index]],
+            second=self.labels[self.columns[index]],
+            similarity=float(self.similarity[index]),
             low=float(self.low[index]),
             high=high,
-            rank=int(self._ranks[index]),
-            raw_rank=int(table.raw_rank[index]),
-            count=float(table.counts[index]),
-            reverse_count=float(table.reverse_counts[index]),
-            at_smaller_epsilon=float(np.exp(table.log_at_smaller[index])),
-            at_larger_epsilon=float(np.exp(table.log_at_larger[index])),
+            rank=int(self.rank[index]),
+            raw_rank=int(self.raw_rank[index]),
+            count=float(self.counts[index]),
+            reverse_count=float(self.reverse_counts[index]),
             is_certain=is_certain,
             tells_nothing=not is_certain and high > 1,
         )
 
 
-def typical_similarity(table: PairTable, normalized: Normalized) -> TypicalSimilarity:
-    """Return the similarity that other pairs are held against."""
-    n_classes = normalized.n_classes
-    n_pairs = n_classes * (n_classes - 1) // 2
-    never = n_pairs - len(table.rows)
-    if never < n_pairs / 2:
-        median = float(np.exp(np.sort(table.log_similarity)[n_pairs // 2 - never]))
-        if median > 0:
-            return TypicalSimilarity(median, is_median=True)
-    hits = separability(normalized)
-    spread = (1 - hits) / max(n_classes - 1, 1) / hits if hits > 0 else 0.0
-    return TypicalSimilarity(spread if spread > 0 else 1.0, is_median=False)
+def pair_table(estimate: BiEstimate) -> PairTable:
+    r"""Return the similarity of every pair of classes that was confused at least once.
 
+    Parameters
+    ----------
+    estimate : BiEstimate
+        Of a dense or sparse matrix: the cost is that of the pairs that were confused.
 
-def half_width(log_error: FloatArray, level: float) -> FloatArray:
-    """Return the half width of a score interval on the log scale.
+    Returns
+    -------
+    PairTable
 
-    For a Poisson count m, whose log has the standard error 1 / sqrt(m), this is exactly the score
-    interval; for small errors it is z times the error.
+    Notes
+    -----
+    The similarity of Luce's model in closed form, from the estimated bi-normalized matrix
+    :math:`B` or, because odds ratios do not change by scaling, from the estimated counts :math:`A`:
+
+    .. math:: \eta_{ij} = \sqrt{\frac{B_{ij} B_{ji}}{B_{ii} B_{jj}}}
+       = \sqrt{\frac{A_{ij} A_{ji}}{A_{ii} A_{jj}}}.
+
+    The geometric mean of both directions is what no bias can change: a class that is over-predicted
+    makes one direction larger and the other smaller by the same factor. The interval is that of the
+    posterior, a gamma distribution. Because pairs are shrunk as far as they are alike, it also
+    holds for the pairs that are listed first (python -m benchmarks estimate). Its upper end is that
+    of the counts alone where this is higher: a pair that is more similar than all others is not
+    ruled out.
     """
-    z = float(norm.ppf(0.5 + level / 2))
-    return np.asarray(2 * np.arcsinh(z * log_error / 2))
+    pairs = estimate.confused_pairs
+    z = float(norm.ppf(0.5 + estimate.level / 2))
+    low, high = _interval(pairs, z)
+    is_certain = pairs.relative_variance <= _LARGEST_ERROR**2
+    rank = np.empty(len(low), dtype=np.int64)
+    for chosen in (is_certain, ~is_certain):
+        rank[chosen] = rankdata(-low[chosen], method="ordinal")
+    rows, columns = pairs.low, pairs.high
+    counts = [pick_cells(estimate.source.counts, at) for at in ((rows, columns), (columns, rows))]
+    return PairTable(
+        estimate.labels,
+        rows,
+        columns,
+        counts[0],
+        counts[1],
+        pairs.similarity,
+        low,
+        high,
+        is_certain,
+        rank,
+        rankdata(-(counts[0] + counts[1]), method="min").astype(np.int64),
+    )
 
 
-def _log_similarity(counts: list[FloatArray], epsilon: float) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [np.log(count + epsilon) for count in counts]
-        result = (logs[0] + logs[1] - logs[2] - logs[3]) / 2
-    # Without epsilon 0 / 0 may arise: nothing is known of such a pair.
-    return np.where(np.isnan(result), -np.inf, result)
+def _interval(pairs: PairPosterior, z: float) -> tuple[FloatArray, FloatArray]:
+    low = _gamma_quantile(pairs.similarity, pairs.relative_variance, -z)
+    high = _gamma_quantile(pairs.similarity, pairs.relative_variance, z)
+    alone = _gamma_quantile(pairs.similarity_alone, pairs.relative_variance_alone, z)
+    return low, np.maximum(high, alone)
+
+
+def _gamma_quantile(mean: FloatArray, relative_variance: FloatArray, z: float) -> FloatArray:
+    """Return the quantile of gamma distributions at a normal quantile (Wilson and Hilferty).
+
+    Their formula bends back where the variance is very large; there it stays as it was.
+    """
+    error = np.minimum(np.sqrt(relative_variance), 1.5 * abs(z))
+    root = 1 - error**2 / 9 + z * error / 3
+    return np.asarray(mean * np.maximum(root, 0.0) ** 3)
 
 
 def pick_cells(matrix: Any, at: tuple[IntArray, IntArray]) -> FloatArray:

@@ -14,7 +14,8 @@ from scipy.spatial.distance import squareform
 from deconfuse._checks import Label, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.statistics.cells import as_confusion, cells_of, check_epsilon
+from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion
+from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 
 __all__ = ["Hierarchy", "hierarchy"]
 
@@ -70,15 +71,13 @@ class Hierarchy:
         return sorted((tuple(names) for names in members.values()), key=len, reverse=True)
 
 
-def hierarchy(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> Hierarchy:
+def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
     r"""Return the classes of a confusion matrix as a tree by similarity.
 
     Parameters
     ----------
-    cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
-        Of at most 4,096 classes.
-    epsilon : float, optional
-        Added to every cell; by default ``1 / n_classes``.
+    cm : ConfusionMatrix, BiEstimate or array-like of shape (n_classes, n_classes)
+        Of at most 4,096 classes; counts, or the estimate of such counts.
 
     Returns
     -------
@@ -87,10 +86,11 @@ def hierarchy(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> Hie
     Notes
     -----
     Average linkage of the distances :math:`-\log \eta_{ij}`, with :math:`\eta` the similarity of
-    Luce's model (`similarity_choice`), as Shepard relates similarity to distance. Class sizes and
-    prediction bias cancel in :math:`\eta`, so the tree stays what it is when the test set changes;
-    a tree of raw counts follows the large classes. Pairs more similar than a class to itself have
-    distance zero.
+    Luce's model as `estimate_bi` estimates it, and as Shepard relates similarity to distance. Class
+    sizes and prediction bias cancel in :math:`\eta`, so with many samples the tree stays what it is
+    when the test set changes; a tree of raw counts follows the large classes. Pairs more similar
+    than a class to itself have distance zero. A class without an estimate has the largest distance
+    to all others.
 
     Examples
     --------
@@ -103,24 +103,29 @@ def hierarchy(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) -> Hie
     >>> tree.groups(2)
     [('cat', 'dog'), ('car', 'bus')]
     """
+    estimate = cm if isinstance(cm, BiEstimate) else estimate_quietly(_checked(cm), 0.95)
+    n_classes = len(estimate.labels)
+    if n_classes < 2:
+        raise InputError("A hierarchy needs at least two classes, got one.")
+    if n_classes > MAX_DENSE_CLASSES:
+        raise InputError(
+            f"A hierarchy must have at most {MAX_DENSE_CLASSES:,} classes, got {n_classes:,}.",
+            hint="merge classes with `merge_classes`.",
+        )
+    logs = np.log(estimate.matrix)
+    diagonal = logs.diagonal()
+    distances = np.maximum(0.5 * (diagonal[:, None] + diagonal - logs - logs.T), 0.0)
+    condensed = squareform(distances, checks=False)
+    known = condensed[~np.isnan(condensed)]
+    condensed = np.nan_to_num(condensed, nan=float(known.max(initial=0.0)))
+    return Hierarchy(estimate.labels, linkage(condensed, "average"), condensed)
+
+
+def _checked(cm: Any) -> ConfusionMatrix:
     matrix = as_confusion(cm)
     if matrix.total == 0:
         raise InputError(
             "A hierarchy needs samples, but all counts are zero.",
             hint="count some predictions first.",
         )
-    if matrix.n_classes < 2:
-        raise InputError("A hierarchy needs at least two classes, got one.")
-    added = check_epsilon(epsilon, matrix.n_classes)
-    values = cells_of(matrix, added, what="A hierarchy").values
-    with np.errstate(divide="ignore"):
-        logs = np.log(values)
-    if not np.isfinite(logs).all():
-        raise InputError(
-            f"Distances need every cell to be positive, but {int((values == 0).sum()):,} are zero.",
-            hint="leave `epsilon` at its default, or give a positive one.",
-        )
-    diagonal = logs.diagonal()
-    distances = np.maximum(0.5 * (diagonal[:, None] + diagonal - logs - logs.T), 0.0)
-    condensed = squareform(distances, checks=False)
-    return Hierarchy(matrix.labels, linkage(condensed, "average"), condensed)
+    return matrix
