@@ -54,9 +54,10 @@ def compute(
     dict
         ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
         of the estimated bi-normalized matrix, not an accuracy) and its ``separability_interval`` of
-        95 %; ``n_samples`` (with weights: their sum; with outcomes: all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes
-        on rows), ``normalize`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts``
-        and ``background_counts``. Everything goes through ``json.dumps``, except dates as class
+        95 %; ``n_samples`` (with weights: their sum; with outcomes: all of them), ``labels``,
+        ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``normalize`` and
+        ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and ``background_counts``.
+        Everything goes through ``json.dumps``, except dates as class
         names. Undefined cells, of a class without samples, are None.
 
     Examples

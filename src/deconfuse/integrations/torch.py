@@ -344,9 +344,9 @@ class Separability(_Counts):
     """A torchmetrics metric that returns how well classes are told apart, as one number.
 
     It is the mean diagonal of the estimated bi-normalized matrix: see
-    `deconfuse.statistics.separability_score`. It is not an accuracy; log accuracy beside it. For its interval,
-    ask ``deconfuse.estimate_bi(metric.to_confusion_matrix()).separability``. Parameters are those
-    of `NormalizedConfusionMatrix`, without ``normalize`` and ``epsilon``.
+    `deconfuse.statistics.separability_score`. It is not an accuracy; log accuracy beside it. For
+    its interval, ask ``deconfuse.estimate_bi(metric.to_confusion_matrix()).separability``.
+    Parameters are those of `NormalizedConfusionMatrix`, without ``normalize`` and ``epsilon``.
 
     Examples
     --------
@@ -355,7 +355,7 @@ class Separability(_Counts):
     >>> metric = Separability(2)
     >>> metric.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1]))
     >>> metric.compute()
-    tensor(0.5000, dtype=torch.float64)
+    tensor(0.6000, dtype=torch.float64)
     """
 
     higher_is_better = True

@@ -263,9 +263,9 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     >>> estimate.matrix.round(3)
     array([[0.952, 0.041, 0.007],
            [0.041, 0.938, 0.021],
-           [0.007, 0.021, 0.972]])
+           [0.007, 0.021, 0.973]])
     >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
-    (0.0, 0.108)
+    (0.0, 0.109)
     >>> estimate
     <BiEstimate of 3 classes: separability 0.954 (0.906 to 0.978 at level 0.95)>
     """

@@ -57,7 +57,7 @@ def separability_score(
     >>> y_true = ["cat"] * 100 + ["dog"] * 10
     >>> y_pred = ["cat"] * 90 + ["dog"] * 10 + ["cat"] * 5 + ["dog"] * 5
     >>> round(separability_score(y_true, y_pred), 3)
-    0.75
+    0.76
     """
     counts = ConfusionMatrix.from_predictions(
         y_true, y_pred, labels=labels, sample_weight=sample_weight
