@@ -97,7 +97,7 @@ def test_in_a_kernel_everything_shows_itself_live() -> None:
     starts = [s["state"]["start"] for s in states.values() if "payload" in s["state"]]
     assert starts == ["method=bi", "method=row", "method=bi"]
     assert [payload["labels"] for payload in payloads] == [["0", "1", "2"]] * 3
-    used = [payload["models"][0]["scalings"]["bi"]["epsilon"] for payload in payloads]
+    used = [payload["models"][0]["scalings"]["bi-epsilon"]["epsilon"] for payload in payloads]
     assert used == [1 / 3, 1 / 3, 5.0]
 
 

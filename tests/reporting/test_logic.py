@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
 from deconfuse.reporting.payload import to_json
+from deconfuse.statistics.estimate import estimate_quietly
 from tests.reporting.studies import summarize
 from tests.support import require
 
@@ -64,16 +65,26 @@ def answers() -> list[tuple[dc.ConfusionMatrix, dict[str, Any]]]:
     return list(zip(matrices, json.loads(run.stdout), strict=True))
 
 
-@pytest.mark.parametrize("method", ["counts", "row", "col", "all", "bi"])
+@pytest.mark.parametrize("method", ["counts", "row", "col", "all", "bi-epsilon"])
 def test_cells_of_the_page_are_those_of_python(
     answers: list[tuple[dc.ConfusionMatrix, dict[str, Any]]], method: Any
 ) -> None:
     for cm, answer in answers:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedCellsWarning)
-            expected = cm.counts if method == "counts" else cm.normalize(method, throw=False).matrix
+            name = method.removesuffix("-epsilon")
+            expected = cm.counts if method == "counts" else cm.normalize(name, throw=False).matrix
         cells = np.array(answer["cells"][method], dtype=float).reshape(np.shape(expected))
         np.testing.assert_allclose(cells, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_the_page_estimates_as_python_does(
+    answers: list[tuple[dc.ConfusionMatrix, dict[str, Any]]],
+) -> None:
+    for cm, answer in answers:
+        expected = estimate_quietly(cm, 0.95).matrix
+        cells = np.array(answer["cells"]["bi"], dtype=float).reshape(np.shape(expected))
+        np.testing.assert_allclose(cells, expected, rtol=1e-7, atol=1e-12)
 
 
 def test_metrics_of_the_page_are_those_of_scikit_learn(

@@ -46,9 +46,10 @@ KEYS = {
         "linkage bucket directory samples geometry comparison kinds groups other_samples"
     ),
     "ModelPayload": (
-        "name total weighted cells counts scalings intervals attribution classes bucket_values "
-        "headline scores"
+        "name total weighted cells counts scalings estimate intervals attribution classes "
+        "bucket_values headline scores"
     ),
+    "EstimatePayload": "rows columns unit shape concentration wide outliers least",
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",
     "AttributionPayload": "base label prediction",
@@ -90,7 +91,8 @@ def test_counts_and_diagonals_give_every_normalization(clothes: dc.ConfusionMatr
     counts[model.cells.decode()] = model.counts.decode()
     counts = counts.reshape(10, 10)
     np.testing.assert_array_equal(counts, clothes.counts)
-    for method, scaling in model.scalings.items():
+    for key in ("row", "col", "all", "bi-epsilon"):
+        method, scaling = key.removesuffix("-epsilon"), model.scalings[key]
         values = (
             scaling.left.decode()[:, None] * (counts + scaling.epsilon) * scaling.right.decode()
         )

@@ -66,7 +66,7 @@ def test_a_diagnosis_is_not_made_again(calls: Counter[str]) -> None:
     payload = summarize(study, "t")
     assert study.diagnosis() is found
     assert calls["diagnose"] == 0
-    assert (payload.limits.level, payload.models[0].scalings["bi"].epsilon) == (0.9, 0.7)
+    assert (payload.limits.level, payload.models[0].scalings["bi-epsilon"].epsilon) == (0.9, 0.7)
 
 
 def test_every_view_has_the_same_headline_and_findings_in_one_order(tmp_path: Path) -> None:

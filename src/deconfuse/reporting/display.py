@@ -110,6 +110,9 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     if study is None:
         return static
     method = getattr(subject, "method", "bi")
+    if isinstance(subject, Normalized) and method == "bi":
+        # The page's bi is the estimate; this is the definition.
+        method = "bi-epsilon"
     widget = explorer(summarize(study, "confusion matrix"), start=f"method={method}")
     live = widget._repr_mimebundle_()
     data = live[0] if isinstance(live, tuple) else live

@@ -14,18 +14,21 @@ from deconfuse.reporting.payload import (
     BucketValuesPayload,
     ClassesPayload,
     EncodedArray,
+    EstimatePayload,
     IntervalPayload,
     ModelPayload,
     ScalingPayload,
     encode,
 )
 from deconfuse.reporting.shown_classes import MAX_SHOWN, Shown
+from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
 from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reporting.study import MethodName, Study
     from deconfuse.statistics.diagnosis import Diagnosis
+    from deconfuse.statistics.estimate import BiEstimate
 
 __all__ = ["model_payload"]
 
@@ -56,14 +59,13 @@ def model_payload(study: Study, name: str) -> ModelPayload:
         weighted=cm.is_weighted,
         cells=encode(cells, "u4"),
         counts=encode(counts, "u4" if whole else "f8"),
-        scalings={method: _scaling(n, shown) for method, n in normalized.items()},
-        intervals=_intervals(normalized, shown, cells, counts, study.level),
+        scalings=_scalings(normalized, found.estimate, shown),
+        estimate=_estimate(found.estimate, shown),
+        intervals=_intervals(study, name, cells, counts),
         attribution=_attribution(found, shown),
         classes=_classes(found, shown),
         bucket_values=(
-            {method: _bucket_values(n, shown) for method, n in normalized.items()}
-            if shown.bucket
-            else None
+            _all_bucket_values(normalized, found.estimate, shown) if shown.bucket else None
         ),
         headline=found.headline,
         scores={name: plain_value(value) for name, value in scores.items()},
@@ -86,6 +88,41 @@ def _pooled_counts(cm: ConfusionMatrix, shown: Shown) -> tuple[IntArray, NDArray
     return cells[keep].astype(np.int64), counts[keep]
 
 
+def _scalings(
+    normalized: dict[MethodName, Normalized], estimate: BiEstimate, shown: Shown
+) -> dict[str, ScalingPayload]:
+    """Return the four normalizations; ``bi`` is the estimate, beside its definition."""
+    scalings: dict[str, ScalingPayload] = {m: _scaling(n, shown) for m, n in normalized.items()}
+    scalings["bi-epsilon"] = scalings["bi"]
+    factors = estimate.factors
+    scalings["bi"] = ScalingPayload(
+        epsilon=0.0,
+        left=encode(_of_shown(factors.left, shown), "f8"),
+        right=encode(_of_shown(factors.right, shown), "f8"),
+        status="converged",
+        residual=None,
+    )
+    return scalings
+
+
+def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
+    factors, model = estimate.factors, estimate.shrunk
+    rows, columns, unit = (
+        encode(_of_shown(values, shown), "f8")
+        for values in (factors.rows, factors.columns, factors.unit)
+    )
+    return EstimatePayload(
+        rows=rows,
+        columns=columns,
+        unit=unit,
+        shape=model.shape,
+        concentration=model.concentration,
+        wide=WIDE_SHAPE,
+        outliers=WIDE_SHARE,
+        least=model.least,
+    )
+
+
 def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
     # The bucket has no diagonal entry of its own: its cells come ready-made.
     pad = np.zeros(int(shown.bucket))
@@ -100,6 +137,23 @@ def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
         status=status,
         residual=residual,
     )
+
+
+def _all_bucket_values(
+    normalized: dict[MethodName, Normalized], estimate: BiEstimate, shown: Shown
+) -> dict[str, BucketValuesPayload]:
+    values: dict[str, BucketValuesPayload] = {
+        method: _bucket_values(n, shown) for method, n in normalized.items()
+    }
+    values["bi-epsilon"] = values["bi"]
+    inside = np.ones(len(estimate.labels), dtype=bool)
+    inside[shown.kept] = False
+    into, source, within = estimate.pooled(inside)
+    values["bi"] = BucketValuesPayload(
+        row=encode(np.append(source[shown.kept], within), "f8"),
+        col=encode(np.append(into[shown.kept], within), "f8"),
+    )
+    return values
 
 
 def _bucket_values(n: Normalized, shown: Shown) -> BucketValuesPayload:
@@ -131,13 +185,10 @@ def _bucket_values(n: Normalized, shown: Shown) -> BucketValuesPayload:
 
 
 def _intervals(
-    normalized: dict[MethodName, Normalized],
-    shown: Shown,
-    cells: IntArray,
-    counts: NDArray[Any],
-    level: float,
+    study: Study, name: str, cells: IntArray, counts: NDArray[Any]
 ) -> dict[str, IntervalPayload | EncodedArray] | None:
     """Return the intervals of all cells of a small matrix, of the largest counts of a large one."""
+    normalized, shown = study.normalized[name], study.shown
     if normalized["bi"].n_classes > _INTERVAL_CLASSES:
         return None
     size = shown.kept.size
@@ -151,8 +202,15 @@ def _intervals(
         rows, columns = np.divmod(chosen, shown.n)
     i, j = shown.kept[rows], shown.kept[columns]
     table: dict[str, IntervalPayload | EncodedArray] = {"cells": encode(chosen, "u4")}
-    for method, n in normalized.items():
-        low, high = n.confidence_interval(level)
+    estimate = study.diagnosis(name).estimate
+    # The definition has none: it is exact for these counts.
+    ends = {
+        method: (estimate.low, estimate.high)
+        if method == "bi"
+        else n.confidence_interval(study.level)
+        for method, n in normalized.items()
+    }
+    for method, (low, high) in ends.items():
         table[method] = IntervalPayload(encode(low[i, j], "f4"), encode(high[i, j], "f4"))
     return table
 

@@ -23,6 +23,7 @@ __all__ = [
     "ComparisonPayload",
     "DirectoryPayload",
     "EncodedArray",
+    "EstimatePayload",
     "FindingPayload",
     "GeometryPayload",
     "GroupPayload",
@@ -79,6 +80,24 @@ class ScalingPayload:
 
 
 @dataclass(frozen=True, slots=True)
+class EstimatePayload:
+    """What makes counts into the expected counts of `deconfuse.estimate_bi`; NaN: no estimate.
+
+    The estimate is then ``left[i] * expected * right[j]`` of the scaling ``bi``; the definition is
+    the scaling ``bi-epsilon``.
+    """
+
+    rows: EncodedArray
+    columns: EncodedArray
+    unit: EncodedArray
+    shape: float
+    concentration: float
+    wide: float
+    outliers: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
 class IntervalPayload:
     """Ends of the intervals of one normalization; NaN where a value does not exist."""
 
@@ -88,7 +107,7 @@ class IntervalPayload:
 
 @dataclass(frozen=True, slots=True)
 class AttributionPayload:
-    """Count + epsilon = base x similarity x label[i] x prediction[j]; similarity is the rest."""
+    """Count = base x similarity x label[i] x prediction[j]; similarity is the rest."""
 
     base: float
     label: EncodedArray
@@ -128,6 +147,7 @@ class ModelPayload:
     cells: EncodedArray
     counts: EncodedArray
     scalings: dict[str, ScalingPayload]
+    estimate: EstimatePayload
     intervals: dict[str, IntervalPayload | EncodedArray] | None
     attribution: AttributionPayload | None
     classes: ClassesPayload

@@ -92,7 +92,7 @@ class Balanced:
         samples = (1 - middle) / (own + factor_variances * middle)
         places = np.diag_indices(len(matrix))
         diagonal = matrix[places]
-        samples[places] = diagonal * (1 - diagonal) / (_SHARE * variances[places])
+        samples[places] = diagonal * (1 - diagonal) / np.maximum(_SHARE * variances[places], 1e-30)
         seen[places] = 0.0
         errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1))
         seen[places] = 0.5 * (diagonal + 1.0 - np.minimum(errors, 1.0))
@@ -117,10 +117,10 @@ class Balanced:
         """
         diagonal, size = self.diagonal, len(self.left)
         laplacian = LinearOperator(
-            (size, size), matvec=lambda v: v - self._times(self._transposed_times(v)), dtype=float
+            (size, size), matvec=lambda v: v - self.times(self.transposed_times(v)), dtype=float
         )
-        a, _ = cg(laplacian, diagonal - self._times(diagonal), rtol=1e-8, atol=1e-13 * size)
-        b = diagonal - self._transposed_times(a)
+        a, _ = cg(laplacian, diagonal - self.times(diagonal), rtol=1e-8, atol=1e-13 * size)
+        b = diagonal - self.transposed_times(a)
         x = self.left**2 / self.shrunk.rows
         y = self.right**2 / self.shrunk.columns
         # The variance of a cell's noise is x_k y_l (1 + excess): a product, and what is listed.
@@ -137,11 +137,13 @@ class Balanced:
         excess, uneven = self.shrunk.excess, self.uneven
         return sparse.coo_array(excess + uneven + excess.multiply(uneven))
 
-    def _times(self, vector: FloatArray) -> FloatArray:
+    def times(self, vector: FloatArray) -> FloatArray:
+        """Return the matrix times a vector."""
         scaled = self.right * vector
         return np.asarray(self.left * (self.shrunk.excess @ scaled + scaled.sum()))
 
-    def _transposed_times(self, vector: FloatArray) -> FloatArray:
+    def transposed_times(self, vector: FloatArray) -> FloatArray:
+        """Return the transposed matrix times a vector."""
         scaled = self.left * vector
         return np.asarray(self.right * (self.shrunk.excess.T @ scaled + scaled.sum()))
 

@@ -49,12 +49,15 @@ class EstimateFactors:
         The estimate is ``left[i] * expected[i, j] * right[j]``, with expected counts.
     rows, columns : ndarray of shape (n_classes,)
         Two classes of average similarity are expected to have ``rows[i] * columns[j]`` confusions.
+    unit : ndarray of shape (n_classes,)
+        What one effective sample of each true class weighs; 1 without weights.
     """
 
     left: FloatArray
     right: FloatArray
     rows: FloatArray
     columns: FloatArray
+    unit: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +127,7 @@ class BiEstimate:
                     balanced.right / model.columns,
                     model.rows * self._unit,
                     model.columns,
+                    self._unit,
                 )
             )
         )
@@ -148,6 +152,19 @@ class BiEstimate:
     def row(self, true: Any) -> FloatArray:
         """Return the cells of one true class, over all predicted classes."""
         return self._row(int(self.source.index_of([true])[0]))
+
+    def pooled(self, inside: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, float]:
+        """Return what classes exchange with a group: into it, from it, and within it per class.
+
+        Parameters
+        ----------
+        inside : ndarray of bool of shape (n_classes,)
+            The classes of the group.
+        """
+        part = inside[self._classes].astype(np.float64)
+        into, source = self._balanced.times(part), self._balanced.transposed_times(part)
+        within = float(into @ part) / max(float(part.sum()), 1.0)
+        return self._spread_vector(into), self._spread_vector(source), within
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per cell: true, predicted, count, estimate, low, high."""

@@ -23,7 +23,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import betaln, expit, gammaln, logit
 
-__all__ = ["PairPosterior", "ShrunkCounts", "shrink"]
+__all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "shrink"]
 
 FloatArray = NDArray[np.float64]
 PlaceArray = NDArray[np.intp]
@@ -40,7 +40,7 @@ _RIDGE = 0.5
 _KAPPA = 0.5
 _NEWTON_STEPS = 60
 # A small share of all pairs may be far more similar than the others: their totals have this shape.
-_OUTLIERS, _WIDE = 0.05, 0.5
+WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
 _LONGEST_STEP = 3.0
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
@@ -71,6 +71,11 @@ class ShrunkCounts:
     shape: float
     concentration: float
     similarity: float
+
+    @property
+    def least(self) -> float:
+        """Pairs that were not confused are listed from this many expected in either direction."""
+        return 0.0 if len(self.rows) <= _ALL_PAIRS else 0.5 * _EXPECTED
 
     def pairs(self, counts: sparse.csr_array) -> PairPosterior:
         """Return what is known of the similarity of each pair that was confused."""
@@ -193,9 +198,9 @@ def _shrunk(total: FloatArray, expected: FloatArray, shape: float) -> tuple[Floa
     allow. So a small share of all pairs has a wide one, and a total that would contradict the
     narrow one is shrunk by the wide one.
     """
-    logs = [_log_likelihood(total, expected, k) for k in (_WIDE, shape)]
-    share = expit(logit(_OUTLIERS) + logs[0] - logs[1])
-    wide = min(_WIDE, shape)
+    logs = [_log_likelihood(total, expected, k) for k in (WIDE_SHAPE, shape)]
+    share = expit(logit(WIDE_SHARE) + logs[0] - logs[1])
+    wide = min(WIDE_SHAPE, shape)
     means = [expected * (total + k) / (expected + k) for k in (wide, shape)]
     return means[1] + share * (means[0] - means[1]), shape + share * (wide - shape)
 

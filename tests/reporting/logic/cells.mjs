@@ -12,7 +12,7 @@ const answers = JSON.parse(readFileSync(0, "utf8")).map((payload) => {
   const [model] = study.models;
   const metrics = classMetrics(model.dense("counts"), study.n);
   return {
-    cells: Object.fromEntries(METHODS.map((method) => [method, plain(model.dense(method))])),
+    cells: Object.fromEntries([...METHODS, "bi-epsilon"].map((method) => [method, plain(model.dense(method))])),
     classes: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, plain(values)])),
     scores: model.scores,
   };

@@ -126,10 +126,11 @@ test("from 60 classes on, similar ones stand together", () => {
 });
 
 test("there is geometry where there is a geometric matrix; points alone are none", () => {
-  assert.equal(geometryOf({ geometry: null }), null);
-  assert.equal(geometryOf({ geometry: { matrices: {} } }), null);
-  assert.equal(geometryOf({ geometry: { matrices: { row: [], bi: [] } } }), "gcm-bi");
-  assert.equal(geometryOf({ geometry: { matrices: { row: [] } } }), "gcm-row");
+  const models = [{ estimate: null }];
+  assert.equal(geometryOf({ models, geometry: null }), null);
+  assert.equal(geometryOf({ models, geometry: { matrices: {} } }), null);
+  assert.equal(geometryOf({ models, geometry: { matrices: { row: [], bi: [] } } }), "gcm-bi");
+  assert.equal(geometryOf({ models, geometry: { matrices: { row: [] } } }), "gcm-row");
 });
 
 test("two stores share nothing", () => {
@@ -280,7 +281,7 @@ test("a drawing shows the count beside each ratio, hatches what is weak, and say
   assert.match(drawing, /each row sums to 1/);
   assert.equal(drawing.match(/url\(#weak\)/g).length, 1);
   assert.equal(drawing.match(/<circle/g).length, 4);
-  for (const mark of ["small: number of samples", "hatched: few samples or epsilon", "dot: nothing counted"]) assert.ok(drawing.includes(mark));
+  for (const mark of ["small: number of samples", "hatched: few samples or none", "dot: nothing counted"]) assert.ok(drawing.includes(mark));
   assert.ok(!drawing.includes("never seen"));
   assert.ok(!drawing.includes('rotate(-90 7'), "short names lie flat");
   const counts = toSvg(shownOf([[90, 10], [5, 25]]));

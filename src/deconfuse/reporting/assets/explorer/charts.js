@@ -77,7 +77,7 @@ export function legendOf(pane, theme) {
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
 "span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
-    hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or epsilon"),
+    hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or none"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"),
     pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"));

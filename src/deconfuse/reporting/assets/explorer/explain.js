@@ -7,7 +7,7 @@ import { isGeometric } from "./model.js";
 export const TRUST = {
   FINE: "",
   UNSEEN: "unseen",
-  EPSILON: "epsilon",
+  NONE: "none",
   FEW: "few",
   THIN: "thin",
 };
@@ -28,7 +28,7 @@ export function trustOf(pane, n, i, j, limits) {
   if (neverSeen(pane, n, i, j)) return TRUST.UNSEEN;
   if (pane.method === "counts" || isGeometric(pane.method) || pane.kind === "difference") return TRUST.FINE;
   const counted = pane.counts[i * n + j];
-  if (counted === 0) return pane.epsilon > 0 ? TRUST.EPSILON : TRUST.FINE;
+  if (counted === 0) return pane.invented ? TRUST.NONE : TRUST.FINE;
   if (counted < limits.few_samples) return TRUST.FEW;
   return pane.poor[i] || pane.poor[j] ? TRUST.THIN : TRUST.FINE;
 }
@@ -46,8 +46,10 @@ export function trustSentence(trust, facts, names, number) {
       `There is no sample of ${names.true}: this row says nothing.` :
       `${names.pred} is never predicted: this value does not exist.`;
   }
-  if (trust === TRUST.EPSILON) {
-    return `No sample was counted here: the value comes from epsilon alone (${number(facts.epsilon)} added to every cell).`;
+  if (trust === TRUST.NONE) {
+    return facts.epsilon > 0 ?
+      `No sample was counted here: the value comes from epsilon alone (${number(facts.epsilon)} added to every cell).` :
+      "No sample was counted here: the value is an estimate, from what other classes show.";
   }
   if (trust === TRUST.FEW) return `Only ${count(facts.count)} counted here: too few samples to say more.`;
   if (trust === TRUST.THIN) {
@@ -71,13 +73,16 @@ export function valueWords(model, known) {
 
 /**
  * How alike two classes are, whichever way they are confused, with its interval: what the findings
- * speak of. The interval of weighted counts needs what the page does not carry.
+ * speak of. Without an estimate it is that of the counts plus epsilon, and of weighted counts without interval.
  * @param {any} model @param {number} i @param {number} j classes @param {number} z normal quantile
  * @returns {{value: number, low: number, high: number}|null}
  */
 export function similarityOf(model, i, j, z) {
+  /** @type {[number, number, number, number]} */
+  const counts = [model.count(i, j), model.count(j, i), model.count(i, i), model.count(j, j)];
+  if (model.estimate) return model.estimate.similarity(i, j, counts, z);
   const epsilon = model.epsilon("bi");
-  const cells = [model.count(i, j), model.count(j, i), model.count(i, i), model.count(j, j)].map((c) => c + epsilon);
+  const cells = counts.map((c) => c + epsilon);
   const [a, b, c, d] = cells;
   const value = Math.sqrt((a * b) / (c * d));
   if (!Number.isFinite(value)) return null;
@@ -95,7 +100,7 @@ export function similarityOf(model, i, j, z) {
 export function partsOf(model, i, j) {
   if (!model.attribution) return null;
   const { label, prediction, base } = model.attribution;
-  const observed = model.count(i, j) + model.epsilon("bi");
+  const observed = model.count(i, j);
   const parts = { base, label: label[i], prediction: prediction[j] };
   const similarity = observed / (base * parts.label * parts.prediction);
   if (![similarity, parts.label, parts.prediction].every((v) => Number.isFinite(v) && v > 0)) return null;

@@ -4,9 +4,10 @@ import { dotChart, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
 import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
-import { METHODS, isGeometric } from "./model.js";
-import { pValueOf } from "./panes.js";
+import { isGeometric } from "./model.js";
+import { methodName, pValueOf } from "./panes.js";
 import { samplesSection } from "./samples.js";
+import { methodsOf } from "./state.js";
 
 /**
  * @typedef {object} Context
@@ -62,10 +63,10 @@ function cellContent(context, i, j) {
   const counted = pane.counts[at];
   const labels = pane.labelCounts[i];
   const predictions = pane.predictionCounts[j];
-  const rows = METHODS.slice(1).map((method) => {
+  const rows = methodsOf(study).filter((method) => method !== "counts" && !isGeometric(method)).map((method) => {
     const value = single ? model.value(method, i, j) : NaN;
     const interval = single ? model.interval(method, i, j) : null;
-    return { name: method, value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
+    return { name: methodName(study, method), value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
         state.method };
   }).filter(() => single);
   const words = valueWords(model, rows.some((row) => row.interval !== null));
@@ -87,8 +88,8 @@ function cellContent(context, i, j) {
     rows.length > 0 && dotChart(rows, words.title),
     rows.length > 0 && words.note && h("p", { class: "soft" }, words.note),
     ...differenceLines(context, i, j),
-    single && ["row", "col", "all", "bi"].includes(state.method) && h("p", { class: "soft" },
-      `Each of these samples weighs ${short(model.weight(state.method, i, j))} in ${state.method}.`),
+    single && ["row", "col", "all", "bi-epsilon"].includes(state.method) && h("p", { class: "soft" },
+      `Each of these samples weighs ${short(model.weight(state.method, i, j))} in ${methodName(study, state.method)}.`),
     ...partsSection(model, i, j, single && i !== j),
     ...geometryLine(context, i, j),
     i !== j && reverseLine(context, i, j),
@@ -101,9 +102,7 @@ function cellContent(context, i, j) {
 function partsSection(model, i, j, shown) {
   const parts = shown ? partsOf(model, i, j) : null;
   if (!parts) return [];
-  const epsilon = model.epsilon("bi");
-  const ends = epsilon > 0 ? `The last bar is the count plus epsilon, ${short(epsilon)}.` : "";
-  return [h("h3", {}, "Why this many"), waterfallChart(waterfallOf(parts)), ends && h("p", { class: "soft" }, ends)];
+  return [h("h3", {}, "Why this many"), waterfallChart(waterfallOf(parts))];
 }
 
 /** @param {Context} context @param {number} i @param {number} j */

@@ -1,6 +1,7 @@
 // Payload -> a study: classes, and for each model its counts and cell values, computed on demand.
 
 import { decodeArray, indexOfSorted, marginsOf } from "./arrays.js";
+import { Estimate } from "./estimate.js";
 
 /** The version of the payload that this explorer reads. */
 export const SCHEMA_VERSION = 1;
@@ -14,7 +15,8 @@ export const SUMS = {
   row: "each row sums to 1: where the samples of a true class go",
   col: "each column sums to 1: what a prediction is made of",
   all: "all cells together sum to 1",
-  bi: "every row and every column sums to 1: label and prediction shares taken out",
+  bi: "every row and every column sums to 1: label and prediction shares taken out; an estimate of what many samples would show",
+  "bi-epsilon": "the definition of bi: counts plus epsilon, every row and every column sums to 1",
 };
 
 /** Whether a method comes from the embeddings. @param {string} method */
@@ -58,6 +60,7 @@ export class Model {
         right: decodeArray(scaling.right),
       };
     }
+    this.estimate = raw.estimate ? new Estimate(raw.estimate) : null;
     this.bucketValues = raw.bucket_values;
     this.intervals = raw.intervals;
     this.attribution = raw.attribution && {
@@ -105,7 +108,7 @@ export class Model {
   dense(method) {
     const known = this.cache.get(method);
     if (known) return known;
-    const values = method === "counts" ? this.#denseCounts() : this.#scaled(method);
+    const values = method === "counts" ? this.#denseCounts() : method === "expected" ? this.#expected() : this.#scaled(method);
     this.cache.set(method, values);
     return values;
   }
@@ -116,10 +119,39 @@ export class Model {
     return values;
   }
 
+  /** Whether cells without samples hold more than nothing: epsilon, or an estimate. @param {string} method */
+  invents(method) {
+    return this.epsilon(method) > 0 || (method === "bi" && this.estimate !== null);
+  }
+
+  // Counts as they are where a class has no estimate, and in the bucket.
+  #expected() {
+    const { n, estimate } = this;
+    const counts = this.dense("counts");
+    const values = Float64Array.from(counts);
+    if (!estimate) return values;
+    for (let i = 0; i < n; i++) {
+      if (!estimate.knows(i)) continue;
+      values[i * n + i] = estimate.own(i, counts[i * n + i]);
+      for (let j = i + 1; j < n; j++) {
+        if (!estimate.knows(j)) continue;
+        const pair = estimate.pair(i, j, counts[i * n + j], counts[j * n + i]);
+        values[i * n + j] = pair.there;
+        values[j * n + i] = pair.back;
+      }
+    }
+    return values;
+  }
+
   /** @param {string} method */
   #scaled(method) {
     const { epsilon, left, right } = this.scalings[method];
     const { n } = this;
+    if (method === "bi" && this.estimate) {
+      const values = this.dense("expected").map((value, k) => left[Math.floor(k / n)] * value * right[k % n]);
+      if (this.bucket >= 0) this.#fillBucket(values, method);
+      return values;
+    }
     const values = new Float64Array(n * n);
     for (let i = 0, k = 0; i < n; i++) {
       const invented = left[i] * epsilon;

@@ -45,7 +45,7 @@ export function nearestTo(study, k) {
   const found = [k];
   const seen = new Set(found);
   const count = counterOf(study);
-  const model = { count, epsilon: (/** @type {string} */ method) => study.models[0].epsilon(method), weighted: study.models[0].weighted };
+  const model = { count, epsilon: () => study.models[0].epsilon(study.models[0].estimate ? "bi-epsilon" : "bi"), weighted: study.models[0].weighted };
   for (let at = 0; at < found.length && found.length < NEAREST; at++) {
     const around = [...new Set([...out[found[at]].keys(), ...into[found[at]].keys()])].filter((other) => !seen.has(other));
     const sure = new Map(around.map((other) => {
@@ -101,7 +101,8 @@ export function studyOf(study, classes) {
   const ones = new Float64Array(n).fill(1);
   const scaling = (/** @type {Float64Array} */ left, /** @type {Float64Array} */ right, epsilon = 0) => ({ epsilon, left, right,
     status: "converged", residual: /** @type {number|null} */ (null) });
-  const { bi } = whole.scalings;
+  // Of very many classes the page carries what the definition needs.
+  const bi = whole.scalings["bi-epsilon"] ?? whole.scalings.bi;
   const nothing = new Float64Array(n).fill(NaN);
   const model = new Model({
     name: whole.name, total: whole.total, weighted: whole.weighted, scores: whole.scores,

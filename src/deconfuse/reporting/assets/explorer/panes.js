@@ -63,6 +63,7 @@ export function frameOf(study, branches, state, before) {
  * @property {Float64Array} labelCounts
  * @property {Float64Array} predictionCounts
  * @property {number} epsilon of a single class cell
+ * @property {boolean} invented whether cells without samples hold epsilon or an estimate
  * @property {Uint8Array} unseen 1 for true classes without a sample, of either model in a difference
  * @property {Uint8Array} poor 1 for units that cannot be trusted
  * @property {Uint8Array|null} hidden 1 for cells that the reader has filtered out
@@ -82,6 +83,7 @@ export function modelOf(method, model) {
 
 /** @param {any} study @param {string} method */
 export function methodName(study, method) {
+  if (method === "bi-epsilon") return "bi + ε";
   return isGeometric(method) ? `geometry, ${method.slice(4)}` : method;
 }
 
@@ -97,8 +99,8 @@ export function sumsOf(method, n) {
 function valuesOf(model, method, frame) {
   if (frame.n === model.n) return model.dense(method);
   if (isGeometric(method)) return sumUnits(model.dense(method), model.n, frame.units);
-  const counts = sumUnits(model.dense("counts"), model.n, frame.units);
-  return normalizeUnits(method, counts, frame.units, model.epsilon(method));
+  const masses = sumUnits(model.dense(method === "bi" ? "expected" : "counts"), model.n, frame.units);
+  return normalizeUnits(method === "bi-epsilon" ? "bi" : method, masses, frame.units, model.epsilon(method));
 }
 
 /** @param {Float64Array} sums */
@@ -200,6 +202,7 @@ export function paneOf(study, frame, spec) {
     even: { rows: 1 / n, cols: method === "row" ? 1 / seen : 1 / n },
     metrics: () => (metrics ??= classMetrics(counts, n, raw)),
     epsilon: model.epsilon(method),
+    invented: model.invents(method),
     unseen: Uint8Array.from(raw.rows, (labels) => Number(labels === 0)),
     poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] ===
       "poor"))),
@@ -221,7 +224,7 @@ export function paneOf(study, frame, spec) {
   }
   const other = valuesOf(study.models[0], method, frame);
   const values = Float64Array.from(own, (value, k) => value - other[k]);
-  // Cells that neither model counted hold epsilon alone; being most, they would set the scale.
+  // Cells that neither model counted hold what was not counted; being most, they would set the scale.
   const otherCounts = method === "counts" ? other : valuesOf(study.models[0], "counts", frame);
   const either = Float64Array.from(counts, (value, k) => value + otherCounts[k]);
   const sizes = survey(values.map(Math.abs), either, n);

@@ -62,8 +62,8 @@ function shadeValues(pane, n, shades) {
       const value = values[k];
       if (pane.hidden?.[k]) shades[k] = 0;
       else if (empty || value !== value) shades[k] = UNSEEN;
-      // On a log scale what epsilon invents would outshine what was counted.
-      else if (off.log && pane.epsilon > 0 && pane.counts[k] === 0) shades[k] = i === j ? STEPS : 0;
+      // On a log scale what was never counted would outshine what was counted.
+      else if (off.log && pane.invented && pane.counts[k] === 0) shades[k] = i === j ? STEPS : 0;
       else if (i === j) shades[k] = STEPS + Math.round(place(pane.diagonal, value) * top);
       // The plain case by hand: a thousand classes have a million of these.
       else if (!off.log) shades[k] = value >= off.high ? top : value * factor + 0.5;

@@ -30,7 +30,8 @@ export function headerOf(study, search, icons) {
 
 /** @param {any} study */
 export function footerOf(study) {
-  const { bi } = study.models[0].scalings;
+  const { scalings } = study.models[0];
+  const bi = scalings["bi-epsilon"] ?? scalings.bi;
   const facts = [
     `epsilon ${short(bi.epsilon)}`,
     bi.residual !== null && `residual ${short(bi.residual, 1)}`,

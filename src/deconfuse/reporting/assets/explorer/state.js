@@ -131,16 +131,16 @@ export function modelChoices(count) {
   return [...each, ...each.slice(1).map((k) => (k === "1" ? "difference" : `difference-${k}`))];
 }
 
-/** The methods a study can show. @param {{geometry: {matrices: object}|null}} study */
+/** The methods a study can show. @param {{geometry: {matrices: object}|null, models: any[]}} study */
 export function methodsOf(study) {
   const geometric = study.geometry ? Object.keys(study.geometry.matrices).map((w) => `gcm-${w}`) : [];
-  return [...METHODS, ...geometric];
+  return [...METHODS, ...(study.models[0].estimate ? ["bi-epsilon"] : []), ...geometric];
 }
 
 /**
  * What "geometry" shows first, null where a study has no geometric matrix: embeddings of many
  * classes have points alone.
- * @param {{geometry: {matrices: object}|null}} study
+ * @param {{geometry: {matrices: object}|null, models: any[]}} study
  */
 export function geometryOf(study) {
   const geometric = methodsOf(study).filter(isGeometric);

@@ -109,7 +109,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   const absent = rows.some((u) => cols.some((v) => neverSeen(pane, frame.n, u, v)));
   const marks = wrapped([
     hasCounts(pane) && cell >= 36 && !image && "small: number of samples",
-    hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or epsilon",
+    hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or none",
     pane.faded && "pale: may be chance",
     cell >= 15 && !image && "dot: nothing counted",
     absent && `${cell >= 9 && !image ? "crossed out" : "grey"}: never seen`,
@@ -170,7 +170,7 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
         `<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${fill}"/>`);
       return;
     }
-    const invented = pane.off.log && pane.epsilon > 0 && pane.counts[u * frame.n + v] === 0;
+    const invented = pane.off.log && pane.invented && pane.counts[u * frame.n + v] === 0;
     const { name, t } = shadeOf(pane, invented ? 0 : value, u === v);
     const own = entryAt(tables[name], t);
     const color = pane.faded?.[u * frame.n + v] ? fadedColor(own, [255, 255, 255]) : own;

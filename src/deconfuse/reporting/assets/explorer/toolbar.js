@@ -20,6 +20,10 @@ export function toolbar(study, store, act) {
     title: `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`,
     onclick: () => store.set({ method }),
   }, method));
+  if (methods.includes("bi-epsilon")) {
+    buttons.push(h("button", { class: "choice", "data-method": "bi-epsilon", title: SUMS["bi-epsilon"],
+      onclick: () => store.set({ method: "bi-epsilon" }) }, "bi + ε"));
+  }
   if (geometry) {
     buttons.push(h("button", { class: "choice", "data-method": "gcm",
       title: "geometric confusion matrix, from the embeddings (key 6)",
@@ -32,7 +36,7 @@ export function toolbar(study, store, act) {
         change(event.target.value) }, ...options);
     return { box, field: h("label", { class: "field" }, h("span", { class: "soft" }, label), box) };
   };
-  const beside = select("beside", "beside", [option("", "nothing"), ...methods.map((m) => option(m, m.replace("gcm-",
+  const beside = select("beside", "beside", [option("", "nothing"), ...methods.map((m) => option(m, m === "bi-epsilon" ? "bi + ε" : m.replace("gcm-",
     "geometry ")))], (value) => store.set({ beside: value }));
   const orders = ORDERS.filter((order) => order !== "similarity" || study.similarityOrder);
   const order = select("order", "order", orders.map((o) => option(o, o)), (value) => store.set({ order: value,
@@ -128,7 +132,7 @@ export function helpDialog(study, close) {
       ),
     h("p", {}, "The diagonal of bi says how well classes are told apart. It is not accuracy."),
     h("p", {},
-      "Hatched cells rest on few samples or on epsilon. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples. Beside each row: recall, precision, bias (how many times as often as it should be the class is predicted, were all equally frequent), and n."
+      "bi is an estimate: what many more samples would show. bi + ε is its definition: counts plus epsilon, bi-normalized. Hatched cells rest on few samples or none. A dot is a cell where nothing was counted; a crossed-out cell belongs to a class without samples. Beside each row: recall, precision, bias (how many times as often as it should be the class is predicted, were all equally frequent), and n."
       ),
     h("p", { class: "soft" },
       "Drag to pan; pinch, or turn the wheel with Ctrl, to zoom. Keys act while the focus is on the matrix or its controls. Click a knot of the tree to collapse or open a group."

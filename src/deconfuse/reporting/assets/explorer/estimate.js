@@ -1,0 +1,98 @@
+// The estimated bi-normalized matrix, from counts and a few numbers per class: as statistics/luce.py.
+
+import { decodeArray } from "./arrays.js";
+
+/** Added to the correct predictions of a class. */
+const HALF = 0.5;
+
+// Lanczos' approximation, for arguments above zero.
+const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905, -0.13857109526572012,
+  9.9843695780195716e-6, 1.5056327351493116e-7];
+
+/** The log of the gamma function. @param {number} x above zero */
+export function logGamma(x) {
+  if (x < 0.5) return Math.log(Math.PI / Math.sin(Math.PI * x)) - logGamma(1 - x);
+  const t = x + 6.5;
+  const sum = LANCZOS.reduce((all, part, k) => all + part / (x + k), 0.99999999999980993);
+  return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
+}
+
+/** The expected confusions of pairs of classes. */
+export class Estimate {
+  /** @param {any} raw */
+  constructor(raw) {
+    const { shape, wide } = raw;
+    this.raw = raw;
+    this.rows = decodeArray(raw.rows);
+    this.columns = decodeArray(raw.columns);
+    this.unit = decodeArray(raw.unit);
+    this.shared = logGamma(shape) - logGamma(wide) + Math.log(raw.outliers / (1 - raw.outliers));
+  }
+
+  /** Whether a class has an estimate. @param {number} k */
+  knows(k) {
+    return !Number.isNaN(this.rows[k]);
+  }
+
+  /**
+   * The posterior mean of a pair's total, and the shape that stands behind it.
+   * @param {number} total in samples @param {number} mean that is expected
+   */
+  #total(total, mean) {
+    const { shape, wide } = this.raw;
+    const odds = logGamma(total + wide) - logGamma(total + shape) + total * Math.log((shape + mean) / (wide + mean))
+      - wide * Math.log1p(mean / wide) + shape * Math.log1p(mean / shape) + this.shared;
+    const share = 1 / (1 + Math.exp(-odds));
+    const narrow = mean * (total + shape) / (mean + shape);
+    const least = Math.min(wide, shape);
+    return { value: narrow + share * (mean * (total + least) / (mean + least) - narrow), shape: shape + share * (least - shape) };
+  }
+
+  /**
+   * What two classes are expected to have, in both directions, and how far their similarity is known.
+   * @param {number} i @param {number} j @param {number} there count from i to j @param {number} back
+   */
+  pair(i, j, there, back) {
+    const { concentration, least } = this.raw;
+    const [x, y] = [there / this.unit[i], back / this.unit[j]];
+    const [forward, reverse] = [this.rows[i] * this.columns[j] / this.unit[i], this.rows[j] * this.columns[i] / this.unit[j]];
+    const mean = forward + reverse;
+    const seen = x + y;
+    if (seen === 0 && Math.max(forward, reverse) < least) return { there: this.unit[i] * forward, back: this.unit[j] * reverse, split: null };
+    const total = this.#total(seen, mean);
+    const a = x + concentration * forward / mean;
+    const b = y + concentration * reverse / mean;
+    return { there: this.unit[i] * total.value * a / (a + b), back: this.unit[j] * total.value * b / (a + b),
+      split: { a, b, seen, value: total.value, shape: total.shape } };
+  }
+
+  /** What is expected of a class's correct predictions. @param {number} k @param {number} count */
+  own(k, count) {
+    return count + HALF * this.unit[k];
+  }
+
+  /**
+   * The similarity of two classes with its interval; null where there is none.
+   * @param {number} i @param {number} j @param {[number, number, number, number]} counts there, back, and both classes' own
+   * @param {number} z normal quantile
+   */
+  similarity(i, j, [there, back, first, second], z) {
+    if (!this.knows(i) || !this.knows(j)) return null;
+    const { split } = this.pair(i, j, there, back);
+    if (!split) return null;
+    const { a, b, seen } = split;
+    const hits = [first / this.unit[i] + HALF, second / this.unit[j] + HALF];
+    const scale = Math.sqrt(a * b) / (a + b) / Math.sqrt(hits[0] * hits[1]);
+    const others = (a - b) ** 2 / (4 * a * b * (a + b + 1)) + 0.25 * (1 / hits[0] + 1 / hits[1]);
+    const value = scale * split.value;
+    const spread = 1 / (seen + split.shape) + others;
+    return { value, low: quantile(value, spread, -z), high: Math.max(quantile(value, spread, z),
+      quantile(scale * (seen + 1), 1 / (seen + 1) + others, z)) };
+  }
+}
+
+/** Of a gamma distribution (Wilson and Hilferty). @param {number} mean @param {number} variance relative @param {number} z */
+function quantile(mean, variance, z) {
+  const error = Math.min(Math.sqrt(variance), 1.5 * Math.abs(z));
+  return mean * Math.max(1 - error ** 2 / 9 + z * error / 3, 0) ** 3;
+}
