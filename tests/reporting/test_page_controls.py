@@ -236,21 +236,28 @@ def test_the_inspector_tells_all_of_a_cell(open_page: Open, clothes: dc.Confusio
     true, pred = CLOTHES[i], CLOTHES[j]
     reader = open_page(f"#cell={i}.{j}")
     rows = reader.page.locator(".dots tr").all_inner_texts()
-    for text, method in zip(rows, ("row", "col", "all", "bi"), strict=True):
+    estimate = dc.estimate_bi(clothes)
+    for text, method in zip(rows[:4], ("row", "col", "all", "bi"), strict=True):
         n = clothes.normalize(method)
-        low, high = n.confidence_interval()
+        matrix, low, high = n.matrix, *n.confidence_interval()
+        if method == "bi":
+            matrix, low, high = estimate.matrix, estimate.low, estimate.high
         name, value, interval = text.split("\t")[0].split()[0], *text.split("\t")[-2:]
         assert name == method
-        assert float(value) == pytest.approx(n.matrix[i, j], rel=0.005)
+        assert float(value) == pytest.approx(matrix[i, j], rel=0.005)
         ends = [float(end) for end in interval.split(" to ")]
         assert ends == pytest.approx([low[i, j], high[i, j]], rel=0.06)
+    [definition] = rows[4:]
+    assert definition.startswith("bi + ε")
+    assert f"{clothes.normalize('bi').matrix[i, j]:.3f}"[:5] in definition
     parts = dc.diagnose(clothes).attribution.cell(true, pred)
     factors = [float(v) for v in re.findall(r"×([\d.]+)", reader.text(".fall"))]
     expected = np.exp([parts.similarity, parts.label, parts.prediction])
     assert factors == pytest.approx(expected, rel=0.06)
+    reader.page.click("[data-method='bi-epsilon']")
     text = reader.text(".inspector")
     weight = clothes.normalize("bi").weights([true], [pred])[0]
-    said = re.search(r"weighs (\S+) in bi", text)
+    said = re.search(r"weighs (\S+) in bi \+ ε", text)
     assert said is not None
     assert number(said[1]) == pytest.approx(weight, rel=0.01)
     assert f"The other way: {pred} → {true}: {clothes.counts[j, i]} sample" in text
@@ -264,6 +271,8 @@ def test_warnings_where_a_cell_rests_on_little(
     empty = np.argwhere(clothes.counts == 0)[0]
     few = np.argwhere((clothes.counts > 0) & (clothes.counts < 5))[0]
     reader = open_page(f"#cell={empty[0]}.{empty[1]}")
+    assert "the value is an estimate" in reader.text(".warning")
+    reader.page.click("[data-method='bi-epsilon']")
     assert "comes from epsilon alone" in reader.text(".warning")
     zero, reach = reader.page.locator(".dots tr").first.inner_text().split("\t")[-2:]
     assert zero == "0"
