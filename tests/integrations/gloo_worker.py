@@ -18,11 +18,11 @@ def main(rank: int, meeting_point: str, data: str, output: str) -> None:
     target, preds = (torch.tensor(values) for values in shards[rank])
     metric = NormalizedConfusionMatrix(4, weighted=False)
     score = Separability(4)
-    weighted = NormalizedConfusionMatrix(4, normalize="none", weighted=True)
-    alone = NormalizedConfusionMatrix(4, normalize="none", sync_on_compute=False)
+    weighted = NormalizedConfusionMatrix(4, method=None, weighted=True)
+    alone = NormalizedConfusionMatrix(4, method=None, sync_on_compute=False)
     # Both processes make both groups; each metric then meets only the members of its own.
     groups = [dist.new_group([member]) for member in (0, 1)]
-    grouped = NormalizedConfusionMatrix(4, normalize="none", process_group=groups[rank])
+    grouped = NormalizedConfusionMatrix(4, method=None, process_group=groups[rank])
     # Batches of different sizes: the processes do not step together.
     for start in range(0, len(target), 7 + rank):
         part = slice(start, start + 7 + rank)

@@ -33,7 +33,7 @@ def test_returns_plain_values():
 
 def test_undefined_cells_are_none():
     with pytest.warns(dc.errors.UndefinedCellsWarning, match="'fox'"):
-        result = compute(predictions=PREDICTIONS, references=REFERENCES, normalize="row")
+        result = compute(predictions=PREDICTIONS, references=REFERENCES, method="row")
     assert result["matrix"][2] == [None, None, None]
     assert not any(math.isnan(value) for row in result["matrix"][:2] for value in row)
 
@@ -76,7 +76,7 @@ def test_names_of_arguments_are_those_of_the_library():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"normalize": "rows"}, '`normalize` must be "bi", "row"'),
+        ({"method": "rows"}, '`method` must be "bi", "row"'),
         ({"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0, got -1.0"),
         ({"labels": ["cat", "cat"]}, "`labels` must be distinct, got 'cat' more than once"),
         ({"labels": "cat"}, "`labels` must be a sequence of class names, got 'cat'"),

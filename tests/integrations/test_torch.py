@@ -39,15 +39,15 @@ def _tensors(samples):
 
 
 @given(pairs, st.integers(1, 9))
-@pytest.mark.parametrize("method", ["bi", "all", "none"])
+@pytest.mark.parametrize("method", ["bi", "all", None])
 def test_batches_equal_counting_once(method, sized, step):
     size, samples = sized
     preds, target = _tensors(samples)
-    metric = NormalizedConfusionMatrix(size, normalize=method)
+    metric = NormalizedConfusionMatrix(size, method=method)
     for start in range(0, len(samples), step):
         metric.update(preds[start : start + step], target[start : start + step])
     cm = dc.ConfusionMatrix.from_predictions(target, preds, labels=range(size))
-    expected = cm.counts if method == "none" else cm.normalize(method).matrix
+    expected = cm.counts if method is None else cm.normalize(method).matrix
     np.testing.assert_allclose(metric.compute().numpy(), expected, atol=1e-12)
     assert metric.to_confusion_matrix() == cm
 
@@ -57,7 +57,7 @@ def test_agrees_with_torchmetrics_where_both_normalize(ours, theirs):
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(500, 6, generator=generator)
     target = torch.randint(6, (500,), generator=generator)
-    mine = NormalizedConfusionMatrix(6, normalize=ours)(scores, target)
+    mine = NormalizedConfusionMatrix(6, method=ours)(scores, target)
     reference = MulticlassConfusionMatrix(6, normalize=theirs)(scores, target)
     np.testing.assert_allclose(mine.numpy(), reference.numpy(), atol=1e-6)
 
@@ -67,13 +67,13 @@ def test_scores_with_further_axes_and_an_ignored_target():
     scores = torch.randn(2, 3, 8, 8, generator=generator)
     target = torch.randint(3, (2, 8, 8), generator=generator)
     target[0, :2] = 255
-    metric = NormalizedConfusionMatrix(3, normalize="none", ignore_index=255)
+    metric = NormalizedConfusionMatrix(3, method=None, ignore_index=255)
     reference = MulticlassConfusionMatrix(3, ignore_index=255)
     assert torch.equal(metric(scores, target), reference(scores, target))
 
 
 def test_weights_are_counted_with_their_squares():
-    metric = NormalizedConfusionMatrix(2, normalize="none", weighted=True)
+    metric = NormalizedConfusionMatrix(2, method=None, weighted=True)
     metric.update(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), torch.tensor([2.0, 0.5, 3.0]))
     metric.update(torch.tensor([0]), torch.tensor([0]))
     assert metric.compute().tolist() == [[3.0, 3.0], [0.0, 0.5]]
@@ -92,7 +92,7 @@ def test_separability_is_the_score():
 def test_nothing_counted_is_undefined():
     assert NormalizedConfusionMatrix(3).compute().isnan().all()
     assert Separability(3).compute().isnan()
-    assert not NormalizedConfusionMatrix(3, normalize="none").compute().any()
+    assert not NormalizedConfusionMatrix(3, method=None).compute().any()
 
 
 def test_reset_clone_state_dict_and_pickle():
@@ -252,7 +252,7 @@ def test_in_a_lightning_module(tmp_path: Path):
         ({"num_classes": True}, "whole number from 1 to 16,384, got True"),
         ({"num_classes": 2.0}, "whole number from 1 to 16,384, got 2.0"),
         ({"num_classes": 2, "labels": ["cat"]}, "one name per class, got 1 names for 2"),
-        ({"num_classes": 2, "normalize": "rows"}, "`normalize` must be"),
+        ({"num_classes": 2, "method": "rows"}, "`method` must be"),
         ({"num_classes": 2, "epsilon": -1.0}, "`epsilon` must be a finite number"),
     ],
 )
@@ -262,7 +262,7 @@ def test_bad_options_are_refused(options, message):
 
 
 def test_the_number_of_classes_may_come_from_numpy():
-    metric = NormalizedConfusionMatrix(np.int64(3), normalize="none")
+    metric = NormalizedConfusionMatrix(np.int64(3), method=None)
     assert type(metric.num_classes) is int
     assert metric(torch.tensor([0, 2]), torch.tensor([1, 2])).sum() == 2
     assert metric.to_confusion_matrix().labels == (0, 1, 2)
@@ -332,7 +332,7 @@ def test_outcomes_are_counted_as_by_from_predictions(samples, weighted):
     """Index 3 is the background, predictions outside go to `other`."""
     preds, target = _tensors(samples)
     metric = NormalizedConfusionMatrix(
-        3, normalize="none", outcomes=["background"], other="invalid", weighted=weighted
+        3, method=None, outcomes=["background"], other="invalid", weighted=weighted
     )
     metric.update(preds, target, torch.ones(len(samples)) * 2 if weighted else None)
     names = [0, 1, 2, "background", "invalid"]

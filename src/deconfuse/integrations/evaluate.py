@@ -29,7 +29,7 @@ def compute(
     outcomes: Iterable[str] | None = None,
     other: str | None = None,
     missing: str | None = None,
-    normalize: MethodName = "bi",
+    method: MethodName = "bi",
     epsilon: float | None = None,
 ) -> dict[str, Any]:
     """Return accuracy, separability and a normalized matrix as a dictionary of plain values.
@@ -44,7 +44,7 @@ def compute(
         Finite, non-negative weights.
     outcomes, other, missing
         Answers that are no class, as in `ConfusionMatrix.from_predictions`.
-    normalize : {"bi", "row", "col", "all"}
+    method : {"bi", "row", "col", "all"}
         Which normalization ``matrix`` has.
     epsilon : float, optional
         Added to every cell before normalizing; see `deconfuse.normalize`.
@@ -55,7 +55,7 @@ def compute(
         ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
         of the estimated bi-normalized matrix, not an accuracy) and its ``separability_interval`` of
         95 %; ``n_samples`` (with weights: their sum; with outcomes: all of them), ``labels``,
-        ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``normalize`` and
+        ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``method`` and
         ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and ``background_counts``.
         Everything goes through ``json.dumps``, except dates as class
         names. Undefined cells, of a class without samples, are None.
@@ -63,7 +63,7 @@ def compute(
     Examples
     --------
     >>> from deconfuse.integrations.evaluate import compute
-    >>> result = compute(predictions=[0, 1, 1, 1], references=[0, 1, 1, 0], normalize="row")
+    >>> result = compute(predictions=[0, 1, 1, 1], references=[0, 1, 1, 0], method="row")
     >>> result["matrix"]
     [[0.5, 0.5], [0.0, 1.0]]
     >>> result["accuracy"], result["balanced_accuracy"]
@@ -78,7 +78,7 @@ def compute(
         other=other,
         missing=missing,
     )
-    return _describe(cm, normalize, epsilon)
+    return _describe(cm, method, epsilon)
 
 
 class Deconfuse:
@@ -90,7 +90,7 @@ class Deconfuse:
         The classes in the order wanted; by default those that occur, sorted.
     outcomes, other, missing
         Answers that are no class, as in `ConfusionMatrix.from_predictions`.
-    normalize : {"bi", "row", "col", "all"}
+    method : {"bi", "row", "col", "all"}
     epsilon : float, optional
 
     Raises
@@ -101,7 +101,7 @@ class Deconfuse:
     Examples
     --------
     >>> from deconfuse.integrations.evaluate import Deconfuse
-    >>> module = Deconfuse(normalize="row")
+    >>> module = Deconfuse(method="row")
     >>> module.add_batch(predictions=["cat", "cat"], references=["cat", "dog"])
     >>> module.add_batch(predictions=["dog"], references=["dog"])
     >>> module.compute()["counts"]
@@ -120,13 +120,13 @@ class Deconfuse:
         outcomes: Iterable[str] | None = None,
         other: str | None = None,
         missing: str | None = None,
-        normalize: MethodName = "bi",
+        method: MethodName = "bi",
         epsilon: float | None = None,
     ) -> None:
         # One sample is enough to say what is wrong, before hours of batches.
-        _describe(ConfusionMatrix.from_counts([[1]]), normalize, epsilon)
+        _describe(ConfusionMatrix.from_counts([[1]]), method, epsilon)
         self.options = ClassOptions.of(labels, outcomes, other, missing)
-        self.normalize = normalize
+        self.method = method
         self.epsilon = epsilon
         self._counted: ConfusionMatrix | None = None
 
@@ -171,7 +171,7 @@ class Deconfuse:
                 "There must be something to compute from, got no predictions.",
                 hint="call `add_batch` first, or give `predictions` and `references`.",
             )
-        result = _describe(counted, self.normalize, self.epsilon)
+        result = _describe(counted, self.method, self.epsilon)
         self._counted = None
         return result
 
@@ -190,18 +190,17 @@ def _one_of(name: str, one: Any, alias: Any) -> Any:
     return alias if one is None else one
 
 
-def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None) -> dict[str, Any]:
+def _describe(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> dict[str, Any]:
     if cm.is_sparse:
         raise InputError(
             f"A matrix must be small to be written as lists of rows, got {cm.n_classes:,} classes.",
             hint="use `deconfuse.ConfusionMatrix` itself, which keeps such counts sparse.",
         )
-    if normalize not in get_args(MethodName):
+    if method not in get_args(MethodName):
         raise InputError(
-            '`normalize` must be "bi", "row", "col" or "all" (or "true", "pred"), got'
-            f" {normalize!r}."
+            f'`method` must be "bi", "row", "col" or "all" (or "true", "pred"), got {method!r}.'
         )
-    normalized = cm.normalize(normalize, epsilon)
+    normalized = cm.normalize(method, epsilon)
     beside = {
         "outcomes": list(cm.outcomes),
         "outcome_counts": cm.outcome_counts.tolist(),
@@ -219,7 +218,7 @@ def _describe(cm: ConfusionMatrix, normalize: MethodName, epsilon: float | None)
         "matrix": [
             [None if math.isnan(v) else v for v in row] for row in normalized.matrix.tolist()
         ],
-        "normalize": normalized.method,
+        "method": normalized.method,
         "epsilon": normalized.epsilon,
         **(beside if cm.outcomes else {}),
     }

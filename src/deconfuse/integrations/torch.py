@@ -7,7 +7,7 @@ normalization and plots it, `Separability` returns one number that a training lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -29,8 +29,6 @@ except ImportError as error:
     ) from error
 
 __all__ = ["NormalizedConfusionMatrix", "Separability"]
-
-Normalization = MethodName | Literal["none"]
 
 
 class MetricOptions(TypedDict, total=False):
@@ -247,8 +245,8 @@ class NormalizedConfusionMatrix(_Counts):
     ----------
     num_classes : int
         Number of classes.
-    normalize : {"bi", "row", "col", "all", "none"}
-        See `deconfuse.normalize`; ``"none"`` returns counts.
+    method : {"bi", "row", "col", "all"} or None
+        See `deconfuse.normalize`; None returns counts.
     labels : sequence, optional
         Class names for the plot and for `to_confusion_matrix`.
     outcomes : sequence of str, optional
@@ -278,7 +276,7 @@ class NormalizedConfusionMatrix(_Counts):
     --------
     >>> import torch
     >>> from deconfuse.integrations.torch import NormalizedConfusionMatrix
-    >>> metric = NormalizedConfusionMatrix(2, normalize="row")
+    >>> metric = NormalizedConfusionMatrix(2, method="row")
     >>> metric.update(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
     >>> metric.compute()
     tensor([[0.5000, 0.5000],
@@ -286,7 +284,7 @@ class NormalizedConfusionMatrix(_Counts):
 
     A detector, whose index 2 is the background:
 
-    >>> metric = NormalizedConfusionMatrix(2, normalize="none", outcomes=["background"])
+    >>> metric = NormalizedConfusionMatrix(2, method=None, outcomes=["background"])
     >>> metric.update(torch.tensor([0, 2, 1]), torch.tensor([0, 1, 2]))
     >>> metric.compute().tolist(), metric.to_confusion_matrix().outcome_counts.tolist()
     ([[1, 0], [0, 0]], [[0], [1]])
@@ -296,7 +294,7 @@ class NormalizedConfusionMatrix(_Counts):
         self,
         num_classes: int,
         *,
-        normalize: Normalization = "bi",
+        method: MethodName | None = "bi",
         epsilon: float | None = None,
         **options: Unpack[CountOptions],
     ) -> None:
@@ -304,20 +302,20 @@ class NormalizedConfusionMatrix(_Counts):
         if epsilon is not None:
             check_epsilon(epsilon, num_classes)
         self.epsilon = epsilon
-        if normalize != "none" and normalize not in get_args(MethodName):
+        if method is not None and method not in get_args(MethodName):
             raise InputError(
-                '`normalize` must be "bi", "row", "col", "all" or "none" (or "true", "pred"), got'
-                f" {normalize!r}."
+                '`method` must be "bi", "row", "col", "all" (or "true", "pred") or None, got'
+                f" {method!r}."
             )
-        self.normalize: Normalization = normalize
+        self.method: MethodName | None = method
 
     def compute(self) -> torch.Tensor:
         """Return the matrix, true classes on rows, predicted classes on columns."""
-        if self.normalize == "none":
+        if self.method is None:
             return self._square.clone()
         if not bool(self._square.any()):
             return torch.full(self._square.shape, torch.nan, device=self.counts.device)
-        matrix = self._counted().normalize(self.normalize, self.epsilon).matrix
+        matrix = self._counted().normalize(self.method, self.epsilon).matrix
         return _to_device(np.array(matrix), self.counts.device)
 
     def plot(self, val: torch.Tensor | None = None, ax: Any = None) -> tuple[Any, Any]:
@@ -346,7 +344,7 @@ class Separability(_Counts):
     It is the mean diagonal of the estimated bi-normalized matrix: see
     `deconfuse.statistics.separability_score`. It is not an accuracy; log accuracy beside it. For
     its interval, ask ``deconfuse.estimate_bi(metric.to_confusion_matrix()).separability``.
-    Parameters are those of `NormalizedConfusionMatrix`, without ``normalize`` and ``epsilon``.
+    Parameters are those of `NormalizedConfusionMatrix`, without ``method`` and ``epsilon``.
 
     Examples
     --------
