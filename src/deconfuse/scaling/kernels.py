@@ -15,6 +15,8 @@ from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["DenseKernel", "Kernel", "SparseKernel", "make_kernel"]
 
+_BLOCK = 256
+
 
 class DenseKernel:
     """A dense matrix being scaled in place."""
@@ -45,12 +47,20 @@ class DenseKernel:
 
     def multiply(self, left: FloatArray, right: FloatArray) -> None:
         """Absorb a row factor and a column factor."""
+        self.multiply_matrix(left, right)
+        self.remember(left, right)
+
+    def multiply_matrix(self, left: FloatArray, right: FloatArray) -> None:
+        """Multiply the matrix by factors that are still to be remembered."""
         if self._owns_matrix:
             self.matrix *= left[:, None]
         else:
             self.matrix = left[:, None] * self.matrix
             self._owns_matrix = True
         self.matrix *= right
+
+    def remember(self, left: FloatArray, right: FloatArray) -> None:
+        """Add factors to those absorbed so far."""
         self.left, self.right = self.left.times(left), self.right.times(right)
 
 
@@ -70,32 +80,39 @@ class SparseKernel:
         self.counts = sparse.csr_array(
             (source.data.copy(), source.indices, source.indptr), shape=source.shape
         )
+        self.has_epsilon = problem.epsilon > 0.0
+        # Fresh memory for every step would cost as much as the step.
+        self.row_scratch, self.column_scratch = np.empty(n_rows), np.empty(n_columns)
+        self.entry_scratch = np.empty(source.nnz)
         if problem.spans_many_decades:
             self._equilibrate(problem.epsilon)
 
     def times(self, vector: FloatArray) -> FloatArray:
-        product = self.counts @ vector
-        product += self.epsilon_rows * _exact_dot(self.epsilon_columns, vector)
-        return np.asarray(product)
+        product: FloatArray = self.counts @ vector
+        if self.has_epsilon:
+            total = _exact_dot(self.epsilon_columns, vector)
+            product += np.multiply(self.epsilon_rows, total, out=self.row_scratch)
+        return product
 
     def transposed_times(self, vector: FloatArray) -> FloatArray:
-        product = self.counts.T @ vector
-        product += self.epsilon_columns * _exact_dot(self.epsilon_rows, vector)
-        return np.asarray(product)
+        product: FloatArray = self.counts.T @ vector
+        if self.has_epsilon:
+            total = _exact_dot(self.epsilon_rows, vector)
+            product += np.multiply(self.epsilon_columns, total, out=self.column_scratch)
+        return product
 
     def squares_times(self, vector: FloatArray) -> FloatArray:
-        """Return ``sum_j P_ij² vector_j`` for each row, epsilon's part included."""
+        """Return about ``sum_j P_ij² vector_j`` for each row: epsilon changes little of it."""
+        squared = np.square(self.counts.data, out=self.entry_scratch)
         squares = sparse.csr_array(
-            (self.counts.data**2, self.counts.indices, self.counts.indptr), shape=self.counts.shape
+            (squared, self.counts.indices, self.counts.indptr), shape=self.counts.shape
         )
-        mixed = self.counts @ (self.epsilon_columns * vector)
-        pure = self.epsilon_rows * (self.epsilon_columns**2 @ vector)
-        return np.asarray(squares @ vector + self.epsilon_rows * (2.0 * mixed + pure))
+        return np.asarray(squares @ vector)
 
     def multiply(self, left: FloatArray, right: FloatArray) -> None:
         """Absorb a row factor and a column factor."""
-        self.counts.data *= left[self.entry_rows]
-        self.counts.data *= right[self.counts.indices]
+        self.counts.data *= left.take(self.entry_rows, out=self.entry_scratch, mode="clip")
+        self.counts.data *= right.take(self.counts.indices, out=self.entry_scratch, mode="clip")
         self.epsilon_rows *= left
         self.epsilon_columns *= right
         self.left, self.right = self.left.times(left), self.right.times(right)
@@ -141,9 +158,11 @@ def _highest(
 
 
 def _exact_dot(a: FloatArray, b: FloatArray) -> float:
-    """Return the inner product by pairwise summation.
+    """Return the inner product by summation in blocks.
 
     A plain dot product of a million terms is off by 1e-13, the same for every row, and so puts the
     same error into every margin.
     """
-    return float(np.multiply(a, b).sum())
+    whole = len(a) - len(a) % _BLOCK
+    blocks = np.einsum("ij,ij->i", *(part[:whole].reshape(-1, _BLOCK) for part in (a, b)))
+    return float(blocks.sum() + a[whole:] @ b[whole:])

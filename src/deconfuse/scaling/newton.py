@@ -29,6 +29,7 @@ __all__ = ["LONGEST_STEP", "SAFE_SPREAD", "newton_direct", "newton_stack", "up_t
 SAFE_SPREAD = 1.0
 # exp of a step this long stays far from overflow.
 LONGEST_STEP = 100.0
+_STEPS_IN_RANGE = 4
 _SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 6
 _HALVINGS = 40
@@ -45,18 +46,27 @@ def newton_direct(
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
     ones = np.ones(columns.shape)
+    left, right = np.ones(rows.shape), ones
     best, since_best, steps = np.inf, 0, 0
     while True:
-        gradient = kernel.matrix @ ones - rows
+        gradient = kernel.matrix @ ones
+        gradient -= rows
         error = float(np.abs(gradient) @ weights)
         since_best = 0 if error < 0.5 * best else since_best + 1
         best = min(error, best)
         if not goal < error < np.inf or since_best > 4 * _STALL_STEPS or steps == max_steps:
+            kernel.remember(left, right)
             return steps, error
         direction = _direction(kernel.matrix, gradient, columns, since_best > _STALL_STEPS)
-        left, column_sums = _step(kernel.matrix, direction, gradient, rows, columns)
-        kernel.multiply(left, columns / column_sums)
+        row_step, column_sums = _step(kernel.matrix, direction, gradient, rows, columns)
+        column_step = columns / column_sums
+        kernel.multiply_matrix(row_step, column_step)
+        left, right = left * row_step, right * column_step
         steps += 1
+        # The product of a few steps stays in range, and factors are slow to remember.
+        if steps % _STEPS_IN_RANGE == 0:
+            kernel.remember(left, right)
+            left, right = np.ones(rows.shape), ones
 
 
 def newton_stack(
@@ -106,12 +116,11 @@ def _step(
     """Return the row factors of a step along a direction, and the column sums they lead to."""
 
     def move(length: FloatArray) -> tuple[FloatArray, FloatArray]:
-        left = np.exp(length[..., None] * direction)
-        return left, (left[..., None, :] @ matrix)[..., 0, :]
+        return _moved(matrix, length[..., None] * direction)
 
     # The square of the spread is at most twice the sum of squares.
-    if np.max(2.0 * _dot(direction, direction)) <= SAFE_SPREAD**2:
-        return move(np.ones(direction.shape[:-1]))
+    if 2.0 * _dot(direction, direction).max() <= SAFE_SPREAD**2:
+        return _moved(matrix, direction)
     spread = direction.max(axis=-1) - direction.min(axis=-1)
     slope = _dot(gradient, direction)
     length = np.minimum(1.0, LONGEST_STEP / np.maximum(spread, 1e-300))
@@ -135,6 +144,12 @@ def _step(
         return _dot(row_sums - rows, direction)
 
     return move(np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope)))
+
+
+def _moved(matrix: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return row factors given by their logarithms, and the column sums they lead to."""
+    left = np.exp(logs)
+    return left, left @ matrix if matrix.ndim == 2 else (left[..., None, :] @ matrix)[..., 0, :]
 
 
 def up_to_the_minimum(
@@ -183,14 +198,14 @@ def _direction(
     if not is_stalled:
         direction = _solve_shifted(links, -gradient)
         # False for a direction with NaN, too.
-        if np.max(_dot(gradient, direction)) < 0.0:
+        if _dot(gradient, direction).max() < 0.0:
             return direction
     return _solve_without_subtraction(links, -gradient)
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the inner product of each matrix's vectors."""
-    return np.asarray(np.einsum("...i,...i->...", a, b))
+    return np.asarray(a @ b if a.ndim == 1 else np.einsum("...i,...i->...", a, b))
 
 
 def _diagonal(matrix: FloatArray) -> FloatArray:
@@ -205,8 +220,7 @@ def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
     Constants are the null vectors of L. The shift has the scale of each row, however small.
     """
     degrees = links.sum(axis=-1)
-    shares = degrees / degrees.sum(axis=-1, keepdims=True)
-    system = degrees[..., None] * shares[..., None, :]
+    system = degrees[..., None] * (degrees / degrees.sum(axis=-1, keepdims=True))[..., None, :]
     system -= links
     _diagonal(system)[...] += degrees
     if links.ndim == 2:

@@ -90,22 +90,26 @@ def _solve(
     diagonal = np.maximum(diagonal, 1e-13 * row_sums)
     remainder = right_side.copy()
     direction = np.zeros_like(right_side)
-    preconditioned = remainder / diagonal
-    search = preconditioned.copy()
-    energy = float(remainder @ preconditioned)
+    search = remainder / diagonal
+    energy = float(remainder @ search)
+    # Fresh memory for every product of a million rows would cost as much as the product.
+    image, scratch = np.empty_like(search), np.empty_like(search)
     most = 20 * right_side.size + 100 if budget is None else max(budget, 1)
     for used in range(1, most + 1):
-        image = row_sums * search
-        image -= kernel.times(kernel.transposed_times(search) * inverse)
+        product = kernel.transposed_times(search)
+        product *= inverse
+        np.multiply(row_sums, search, out=image)
+        image -= kernel.times(product)
         curvature = float(search @ image)
         if not curvature > 0.0:
             break
         step = energy / curvature
-        direction += step * search
-        remainder -= step * image
-        if float(np.abs(remainder) @ problem.row_weights) <= goal:
+        direction += np.multiply(search, step, out=scratch)
+        image *= step
+        remainder -= image
+        if float(np.abs(remainder, out=scratch) @ problem.row_weights) <= goal:
             return direction, used, True
-        preconditioned = remainder / diagonal
+        preconditioned = np.divide(remainder, diagonal, out=scratch)
         previous, energy = energy, float(remainder @ preconditioned)
         search *= energy / previous
         search += preconditioned

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 __all__ = ["JointNoise", "Sensitivity"]
 
@@ -67,9 +68,11 @@ class Sensitivity:
         """
         p, q, s = self.row_block, self.cross_block, self.column_block
         rows, columns = noise.sum(axis=1), noise.sum(axis=0)
-        by_row = (p**2) @ rows + (q**2) @ columns + 2 * ((p @ noise) * q).sum(axis=1)
-        by_column = (q**2).T @ rows + (s**2) @ columns + 2 * ((q.T @ noise) * s).sum(axis=1)
-        mixed = (p * rows) @ q + (q * columns) @ s + p @ noise @ s + q @ noise.T @ q
+        # Five products of matrices, which are most of the time.
+        rows_met, columns_met = q @ noise.T, noise @ s
+        by_row = (p**2) @ rows + (q**2) @ columns + 2 * (p * rows_met).sum(axis=1)
+        by_column = (q**2).T @ rows + (s**2) @ columns + 2 * (q * columns_met).sum(axis=0)
+        mixed = (p * rows + rows_met) @ q + (q * columns) @ s + p @ columns_met
         own = p.diagonal()[:, None] + 2 * q + s.diagonal()
         spread = by_row[:, None] + by_column + 2 * mixed
         result = noise - 2 * self.matrix * noise * own + self.matrix**2 * spread
@@ -189,8 +192,19 @@ def _laplacian_inverse(products: FloatArray) -> FloatArray:
     laplacian = -products
     np.fill_diagonal(laplacian, 0.0)
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+    # With constants, its null vectors, given an eigenvalue of its own scale, it has an inverse.
+    size = len(laplacian)
+    scale = laplacian.trace() / size
+    shifted = laplacian + scale / size
+    factor, failed = lapack.dpotrf(shifted, lower=1)
+    if not failed:
+        condition, _ = lapack.dpocon(factor, np.abs(shifted).sum(axis=0).max(), uplo="L")
+        if condition > 100 * size * np.finfo(float).eps:
+            lower, _ = lapack.dpotri(factor, lower=1)
+            lower = np.tril(lower)
+            return np.asarray(lower + np.tril(lower, -1).T - 1.0 / (scale * size))
+    # There is one more null direction for each part of the classes never confused with the rest.
     values, vectors = np.linalg.eigh(laplacian)
-    # One null direction for each part of the classes that is never confused with the rest.
-    threshold = len(values) * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
+    threshold = size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
     inverse = np.where(values > threshold, 1.0 / np.where(values > threshold, values, 1.0), 0.0)
     return np.asarray((vectors * inverse) @ vectors.T)
