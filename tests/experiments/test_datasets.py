@@ -183,7 +183,7 @@ def test_default_folder_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
     ("labels", "message"),
     [
         (np.array([0, 1, 1]), "`train_inputs` and `train_labels` must describe the same samples"),
-        (np.array([0.0, 1, 0, 1]), "`train_labels` must be one whole number a sample"),
+        (np.array([0.0, 1, 0, 1]), "`train_labels` must be one whole number per sample"),
         (np.array([0, 0, 0, 0]), "`train_labels` must have every class from 0 to 1 and no other"),
         (np.array([0, 1, 2, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
         (np.array([0, 1, -1, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
@@ -211,8 +211,11 @@ def test_bad_dataset(labels: np.ndarray, message: str) -> None:
         ({"classes": ("a", "a")}, "`classes` must be distinct names, got 'a' 2 times"),
         ({"classes": ("a",)}, "`classes` must name at least two classes, got 1"),
         ({"test_inputs": [[1], [2, 3], [4], [5]]}, "`test_inputs` must be an array with one row"),
-        ({"test_inputs": csr_array(np.eye(4))}, r"one row a sample, got csr_array(.|\n)*toarray"),
-        ({"test_labels": ["a", "b", "a", "b"]}, "`test_labels` must be one whole number a sample"),
+        ({"test_inputs": csr_array(np.eye(4))}, r"one row per sample, got csr_array(.|\n)*toarray"),
+        (
+            {"test_labels": ["a", "b", "a", "b"]},
+            "`test_labels` must be one whole number per sample",
+        ),
         ({"test_labels": np.array([0, 2**62, 0, 1])}, "`test_labels` must have every class"),
         ({"transform": "turn"}, "`transform` must be one of none, standardize, rotate, got 'turn'"),
         ({"transform": "rotate"}, r"`train_inputs` must be images in bytes .* float64 of shape"),

@@ -1,4 +1,4 @@
-"""The paper's experiments: datasets, runs, records, claims; and the same for anybody's classifier.
+"""The paper's experiments: datasets, runs, records, claims; and the same for your own classifier.
 
 Training the paper's networks needs the extra ``experiments``; everything else does not.
 

@@ -293,7 +293,7 @@ def _compare(
 def slope(
     scores: Scores, dataset: str, value: Callable[[float], Mapping[int, float]]
 ) -> Sample | None:
-    """Return how much a number grows per step of heterogeneity, one slope a seed.
+    """Return how much a number grows per step of heterogeneity, one slope per seed.
 
     ``value`` gives, for a level, the number of each seed. Levels count as equally spaced, from
     very low to extreme: the paper's five, of which some may be missing, or else those there are. A

@@ -1,7 +1,7 @@
 """What is chosen before a run: dataset, seed, heterogeneity, training; and the name it gives.
 
 A configuration is frozen, and its hash names the run's record and its cached arrays. Everything
-random in a run is derived from the configuration by :func:`random_state`, one stream a purpose.
+random in a run is derived from the configuration by :func:`random_state`, one stream per purpose.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DATASETS = ("mnist", "fashion-mnist", "cifar10", "stl10")
 ALPHAS = (10.0, 3.0, 1.0, 0.3, 0.1)
 
 #: ``balanced``: every class as large as the smallest. ``relative``: a class keeps its share
-#: relative to the most likely class. ``budget``: the draw is dealt out over one common budget.
+#: relative to the most likely class. ``budget``: the draw divides one common budget.
 #: ``equal-size``: a control, balanced sets with as many samples in all as ``relative`` keeps.
 Sampling = Literal["balanced", "relative", "budget", "equal-size"]
 

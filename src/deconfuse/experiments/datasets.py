@@ -52,7 +52,7 @@ class Dataset:
     name : str
         What records, folders and figures call it; a plain name.
     train_inputs, test_inputs : array-like of shape (n, ...)
-        One row a sample; images are ``(n, height, width, channels)``. Data frames and lists
+        One row per sample; images are ``(n, height, width, channels)``. Data frames and lists
         become arrays.
     train_labels, test_labels : array-like of shape (n,)
         Classes as whole numbers from 0.
@@ -120,11 +120,11 @@ def _as_array(values: object, what: str) -> NDArray[Any]:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"`{what}` must be an array with one row a sample, but it cannot become one ({error})."
+            f"`{what}` must be an array with one row per sample, but conversion failed ({error})."
         ) from error
     if array.ndim == 0:
         raise InputError(
-            f"`{what}` must be an array with one row a sample, got {type(values).__name__}.",
+            f"`{what}` must be an array with one row per sample, got {type(values).__name__}.",
             hint="make a sparse matrix dense with .toarray().",
         )
     return array
@@ -152,7 +152,7 @@ def _class_names(values: Iterable[object]) -> tuple[str, ...]:
 def _class_numbers(labels: NDArray[Any], what: str, n_classes: int) -> NDArray[np.int64]:
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise InputError(
-            f"`{what}` must be one whole number a sample, got {labels.dtype} "
+            f"`{what}` must be one whole number per sample, got {labels.dtype} "
             f"of shape {labels.shape}.",
             hint="number the classes from 0, in the order of `classes`.",
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.experiments.analysis import (
+    METHODS,
     METRICS,
     Matrix,
     Question,
@@ -17,7 +19,7 @@ from deconfuse.experiments.analysis import (
     score_records,
 )
 from deconfuse.experiments.claims import Claim, Support, bi_is_best, paper_claims
-from deconfuse.experiments.records import WEIGHTINGS, Record
+from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
 from deconfuse.experiments.sections import datasets_of
 from deconfuse.experiments.text import dataset_title
 
@@ -64,7 +66,7 @@ def past_the_paper(
         _accuracy_gains(records),
         _epsilon(epsilons),
         _other_reading(records),
-        _where_bi_loses(records),
+        _where_bi_loses(records, scores),
     ]
     return ["## Past the paper", "\n".join(line for line in lines if line)]
 
@@ -176,26 +178,27 @@ def _other_reading(records: Sequence[Record]) -> str:
         counts = [supports.count(support) for support in (Support.YES, Support.NO)]
         found.append(f"{counts[0]} of {len(supports)} cells hold and {counts[1]} say the opposite")
     return (
-        "- The other reading of the sampling rule (*budget*: the four fifths that are not kept "
-        "anyway are dealt out by the draw, and a class takes no more than it has), on the same "
+        "- The other reading of the sampling rule (*budget*: the draw divides the remaining four "
+        "fifths of all samples, and a class takes no more than it has), on the same "
         f"{len(seeds)} seeds: over all claims {found[1]}; under the reading used here, {found[0]}."
     )
 
 
-def _where_bi_loses(records: Sequence[Record]) -> str:
+def _where_bi_loses(records: Sequence[Record], scores: Scores) -> str:
     words = []
     for dataset, mine in datasets_of(records).items():
-        truths = {r.config: r for r in mine if r.config.is_balanced}
+        truths = {r.config.seed: r for r in mine if r.config.is_balanced}
+        ceilings = {
+            seed: dc.overlap(r.matrix, normalizations(r.matrix, r.epsilon)["bi"])
+            for seed, r in truths.items()
+        }
         cases = []
-        for record in mine:
-            truth = truths.get(record.config.balanced)
-            if record.config.sampling != "relative" or truth is None:
-                continue
-            estimates = normalizations(record.matrix, record.epsilon)
-            overlaps = {name: dc.overlap(truth.matrix, m) for name, m in estimates.items()}
-            lead = overlaps["bi"] - max(v for name, v in overlaps.items() if name != "bi")
-            ceiling = dc.overlap(truth.matrix, normalizations(truth.matrix, truth.epsilon)["bi"])
-            cases.append((record.config.seed, lead, ceiling))
+        for alpha in scores.alphas(dataset):
+            bi, *rest = (
+                scores.by_seed(Question(dataset, alpha, "balanced", method, "overlap"))
+                for method in METHODS
+            )
+            cases += [(s, own - max(r[s] for r in rest), ceilings[s]) for s, own in bi.items()]
         if cases:
             lost = sum(lead <= 0 for _, lead, _ in cases)
             words.append(
@@ -229,44 +232,35 @@ def geometry_rows(records: Sequence[Record]) -> list[list[object]]:
     rows: list[list[object]] = []
     for dataset, mine in datasets_of(records).items():
         runs = [record for record in mine if record.config.sampling == "relative"]
+        kinds = {
+            "network": [(run, _network_grids(run)) for run in runs],
+            "shuffled": [(run, run.shuffled) for run in runs],
+        }
         for m in sorted({m for run in runs for m in run.shuffled}):
-            for name in ("network", "shuffled"):
-                tables, shares, seeds = [], [], []
-                for run in runs:
-                    grid = run.shuffled.get(m) if name == "shuffled" else run.coarser.get(m)
-                    if grid is not None:
-                        tables.append(grid.overlaps)
-                        shares.append(grid.n_cells / run.matrix.sum())
-                    elif name == "network" and m == run.config.n_components:
-                        estimates = normalizations(run.matrix, run.epsilon)
-                        tables.append(
-                            np.array(
-                                [
-                                    [dc.overlap(run.gcms[a], estimates[b]) for b in WEIGHTINGS]
-                                    for a in WEIGHTINGS
-                                ]
-                            )
-                        )
-                        shares.append(run.n_cells / run.matrix.sum())
-                    else:
-                        continue
-                    seeds.append(run.config.seed)
-                if tables:
-                    rows.append([dataset, m, name, *_geometry_numbers(tables, shares, seeds)])
+            for name, pairs in kinds.items():
+                found = [(run, grids[m]) for run, grids in pairs if m in grids]
+                tables = np.array([grid.overlaps for _, grid in found])
+                shares = [grid.n_cells / run.matrix.sum() for run, grid in found]
+                seeds = np.array([run.config.seed for run, _ in found])
+                rows.append([dataset, m, name, *_geometry_numbers(tables, shares, seeds)])
     return rows
 
 
+def _network_grids(run: Record) -> dict[int, GridOverlaps]:
+    estimates = normalizations(run.matrix, run.epsilon)
+    overlaps = [[dc.overlap(run.gcms[a], estimates[b]) for b in WEIGHTINGS] for a in WEIGHTINGS]
+    return {**run.coarser, run.config.n_components: GridOverlaps(run.n_cells, np.array(overlaps))}
+
+
 def _geometry_numbers(
-    tables: Sequence[Matrix], shares: Sequence[float], seeds: Sequence[int]
+    table: Matrix, shares: Sequence[float], seeds: NDArray[np.int64]
 ) -> list[object]:
-    table = np.array(tables)
     own = np.einsum("rii->ri", table)
     others = np.where(np.eye(len(WEIGHTINGS), dtype=bool), -np.inf, table).max(axis=2)
     columns = (own.mean(axis=1), (own - others).mean(axis=1))
     weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
     numbers: list[object] = [float(np.mean(shares))]
     for values in (*columns, weaker):
-        places = np.array(seeds)
-        sample = Sample(np.array([values[places == seed].mean() for seed in np.unique(places)]))
+        sample = Sample(np.array([values[seeds == seed].mean() for seed in np.unique(seeds)]))
         numbers += [sample.mean, *sample.interval()]
-    return [*numbers, float(np.mean(own > others)), len(set(seeds))]
+    return [*numbers, float(np.mean(own > others)), len(np.unique(seeds))]

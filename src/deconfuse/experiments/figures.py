@@ -26,7 +26,7 @@ __all__ = [
     "draw_shuffled",
 ]
 
-#: One colour and marker a method; apart for the colour-blind (Okabe and Ito).
+#: One colour and marker per method; distinct for the colour-blind (Okabe and Ito).
 COLOURS = {
     "bi": "#D55E00",
     "row": "#0072B2",

@@ -1,4 +1,4 @@
-"""The paper's protocol for anybody's classifier: a training function in, records out."""
+"""Run the paper's protocol with any classifier: it takes a training function and gives records."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _model_name(train: object, *, is_kept: bool) -> str:
 
 
 def _refuse_other_data(folder: Path, dataset: Dataset, configs: Iterable[RunConfig]) -> None:
-    """Raise if a class would be left empty, or a record that is there is of other data."""
+    """Raise if a class would be left empty, or an existing record is of other data."""
     for config in configs:
         train_sizes, test_sizes = (set_sizes(dataset, config, part) for part in PARTS)
         path = record_path(folder, config)

@@ -165,7 +165,7 @@ def write_results(
     if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
         figures[_NEEDS_ARRAYS] = draw_clusters(arrays)
     for name in _FIGURES.keys() - figures.keys() - {_NEEDS_ARRAYS}:
-        # What these records do not show must not be there as if they did.
+        # A figure of other records must not stay beside this text.
         (folder / "figures" / name).unlink(missing_ok=True)
     shown = [name for name in _FIGURES if name in figures or (folder / "figures" / name).exists()]
     text = _write_text(records, claims, shown, people)
@@ -247,7 +247,8 @@ def _write_text(
     parts = [
         "# What became of the paper's claims",
         "`deconfuse reproduce --only-report` writes this page, its tables and its figures from "
-        f"`records/`, `{GRIDS}/` and `{HUMAN}`.",
+        f"`records/`, `{GRIDS}/` and `{HUMAN}`; captions say where a figure is made of something "
+        "else.",
         _CAME_OUT,
         _summary(records, claims, people),
         "## What was run",

@@ -91,7 +91,7 @@ def write_arrays(folder: Path, arrays: RunArrays) -> Path:
         "seconds": arrays.seconds,
         "versions": arrays.versions,
     }
-    # In memory first: an archive that the disk stops in the middle of cannot be closed in peace.
+    # In memory first: closing an archive fails again where the disk was full.
     packed = io.BytesIO()
     np.savez(
         packed,
@@ -278,7 +278,7 @@ def overlap_clusters(
     """
     embeddings, labels, predictions = points
     with warnings.catch_warnings():
-        # Units that are off for all points give fewer components; that is no surprise here.
+        # Units that are off for all points give fewer components, which is expected here.
         warnings.simplefilter("ignore", dc.DeconfuseWarning)
         return dc.geometric_confusions(
             embeddings,

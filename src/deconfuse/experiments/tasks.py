@@ -2,7 +2,7 @@
 
 A task is what a training function gets: a training set, a test set, and its random streams. Class
 sizes, the samples kept and rotations are drawn here. The paper's networks are trained through a
-task like anybody's own classifier.
+task like any other classifier.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The order of layers is the paper's, except that where a max pooling follows a ReLU the pooling
 comes first: both are monotone, so values and gradients are the same, for a quarter of the work.
 The whole set lies in memory as one tensor, already standardized and laid out channels-last; an
-epoch is one permutation and a slice a step. Equal seeds on equal machines give equal bits.
+epoch is one permutation and one slice per step. Equal seeds on equal machines give equal bits.
 """
 
 from __future__ import annotations
