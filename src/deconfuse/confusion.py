@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deconfuse.normalization import MethodName, Normalized
-    from deconfuse.reading.score_columns import Scores
+    from deconfuse.reading.column_names import Scores
     from deconfuse.reading.storage import FileFormat
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
     from deconfuse.statistics.metrics import PerClass
@@ -223,7 +223,7 @@ class ConfusionMatrix:
         >>> cm.total, cm.n_samples, cm.outcomes, cm.outcome_counts.tolist()
         (2, 4, ('invalid', 'no answer'), [[1, 0], [0, 1]])
         """
-        from deconfuse.reading.pairs import ClassOptions
+        from deconfuse.reading.class_options import ClassOptions
         from deconfuse.reading.sequences import count_sequences
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
@@ -358,6 +358,7 @@ class ConfusionMatrix:
         prediction: str = "prediction",
         weight: str | None = None,
         scores: Scores | None = None,
+        threshold: float | None = None,
         labels: Iterable[Any] | None = None,
         outcomes: Iterable[str] | None = None,
         other: str | None = None,
@@ -381,6 +382,10 @@ class ConfusionMatrix:
             Take the class with the highest score as the prediction, instead of a column: the name
             of a column of lists, the columns named by their classes, or a mapping of columns to
             classes.
+        threshold : float, optional
+            For two classes with one column of scores: from this score on, the class of the score
+            is predicted, below it the other one. ``scores={"p": "spam"}`` names the class; for
+            labels 0 and 1 (or bools), ``scores="p"`` is the score of 1.
         labels, outcomes, other, missing, normalize_text
             As in `from_predictions`.
 
@@ -403,12 +408,18 @@ class ConfusionMatrix:
         array([[1, 0],
                [1, 0]])
         """
+        from deconfuse.reading.class_options import ClassOptions
         from deconfuse.reading.frames import count_frame
-        from deconfuse.reading.pairs import ClassOptions
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
         return count_frame(
-            frame, label=label, prediction=prediction, weight=weight, scores=scores, options=options
+            frame,
+            label=label,
+            prediction=prediction,
+            weight=weight,
+            scores=scores,
+            threshold=threshold,
+            options=options,
         )
 
     @classmethod
@@ -420,6 +431,8 @@ class ConfusionMatrix:
         prediction: str = "prediction",
         weight: str | None = None,
         scores: Scores | None = None,
+        threshold: float | None = None,
+        where: Mapping[str, str] | None = None,
         labels: Iterable[Any] | None = None,
         outcomes: Iterable[str] | None = None,
         other: str | None = None,
@@ -438,11 +451,14 @@ class ConfusionMatrix:
             or zstd. A file, a folder, a pattern such as ``"preds/*.parquet"``, or several of these.
             The content must be what the name says. A matrix that was saved with its class names is
             recognized and loaded; several of them are merged, as `+` does.
-        label, prediction, weight, scores
+        label, prediction, weight, scores, threshold
             Columns, as in `from_frame`.
+        where : mapping of str to str, optional
+            Count only rows whose columns have these values as text, such as
+            ``{"split": "test"}``.
         labels, outcomes, other, missing, normalize_text
-            As in `from_predictions`. Where ``labels`` are strings, values of CSV are strings too,
-            so that "3.10" and "4.5" can be classes.
+            As in `from_predictions`. A matrix takes ``labels`` and ``outcomes``. Where ``labels``
+            are strings, values of CSV are strings too, so that "3.10" and "4.5" can be classes.
         transpose, drop
             How to read a matrix, as in `from_counts`.
         max_decompressed : int, optional
@@ -469,6 +485,9 @@ class ConfusionMatrix:
         dates where all values of both columns are written as such, and strings otherwise. An empty
         value is a missing one. Whole floats are integers.
 
+        Sample files of lm-evaluation-harness are recognized: the answer that its filter extracted
+        is the prediction, and ``[invalid]`` an outcome.
+
         Files of one set may differ in the order of their columns and in the width of their
         integers. Compressed files are unpacked to a temporary folder, which verifies their
         checksums. DuckDB spills to a temporary folder, and may neither read other files, nor load
@@ -485,18 +504,20 @@ class ConfusionMatrix:
         array([[1, 0],
                [1, 1]])
         """
-        from deconfuse.reading.pairs import ClassOptions
+        from deconfuse.reading.class_options import ClassOptions
+        from deconfuse.reading.column_names import Columns
+        from deconfuse.reading.matrices import TableOptions
         from deconfuse.reading.prediction_table import count_file
 
+        outcomes = None if outcomes is None else list(outcomes)
+        classes = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
         return count_file(
             path,
-            label=label,
-            prediction=prediction,
-            weight=weight,
-            scores=scores,
-            options=ClassOptions.of(labels, outcomes, other, missing, normalize_text),
-            transpose=transpose,
-            drop=drop,
+            Columns(label, prediction, weight, scores, threshold, where or {}),
+            classes,
+            TableOptions.of(
+                transpose=transpose, drop=drop, labels=classes.labels, outcomes=outcomes
+            ),
             max_decompressed=max_decompressed,
         )
 

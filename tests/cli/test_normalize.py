@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import inspect
 import io
 import json
 
@@ -276,3 +278,51 @@ def test_a_file_of_the_input_is_not_written_over(run, predictions, tmp_path, sou
     assert ran.code == 2
     assert "`--output` must not be the input" in ran.err
     assert shard.read_bytes() == predictions.read_bytes()
+
+
+def test_one_column_of_scores_and_rows_by_a_column(run, tmp_path):
+    (tmp_path / "s.csv").write_text("y,p,split\nspam,.9,a\nham,.5,a\nspam,.2,b\nham,.1,a\n")
+    asked = ("normalize", "s.csv", "--label", "y", "--scores", "p=spam", "--json")
+    ran = run(*asked, "--threshold", "0.5")
+    assert json.loads(ran.out)["counts"] == [[1, 1], [1, 1]]
+    ran = run(*asked, "--threshold", "0.5", "--where", "split=a")
+    assert json.loads(ran.out)["counts"] == [[1, 1], [0, 1]]
+    ran = run(*asked)
+    assert (ran.code, "--threshold 0.5" in ran.err) == (2, True)
+    ran = run(*asked, "--threshold", "0.5", "--where", "split")
+    assert "`--where` must be COLUMN=VALUE, got 'split'." in ran.err
+
+
+def test_tables_of_others_are_read_as_told(run, tmp_path):
+    (tmp_path / "m.csv").write_text("predicted,a,b,none,All\na,5,2,1,8\nb,3,4,2,9\nnone,1,1,0,2\n")
+    assert "Rows must be true classes and columns predicted ones" in run("normalize", "m.csv").err
+    ran = run(
+        *("normalize", "m.csv", "--transpose", "--drop", "All", "--outcomes", "none", "--json")
+    )
+    assert json.loads(ran.out)["counts"] == [[5, 3], [2, 4]]
+    assert "14 samples of 2 classes, 5 with an outcome" in ran.err
+    ran = run("normalize", "m.csv", "--transpose", "--drop", "All", "--missing", "nothing")
+    assert "`--missing` must be of a table of predictions" in ran.err
+
+
+def test_text_in_any_spelling(run, tmp_path):
+    (tmp_path / "t.csv").write_text("label,prediction\nCat,cat\ndog, Dog \ndog,no idea\n")
+    ran = run(
+        *("normalize", "t.csv", "--normalize-text", "--labels", "Cat,Dog", "--other", "prose"),
+        "--json",
+    )
+    assert json.loads(ran.out)["labels"] == ["Cat", "Dog"]
+    assert json.loads(ran.out)["counts"] == [[1, 0], [0, 1]]
+    assert "`normalize_text` changed" in ran.err
+
+
+def test_what_a_file_may_unpack_to_can_be_raised(run, tmp_path):
+    (tmp_path / "z.csv.gz").write_bytes(gzip.compress(b"label,prediction\n" + b"a,a\n" * 1000))
+    assert run("normalize", "z.csv.gz", "--max-decompressed", "100").code == 2
+    assert run("normalize", "z.csv.gz", "--max-decompressed", "100000").code == 0
+
+
+def test_every_word_of_from_file_is_an_option(run):
+    words = set(inspect.signature(dc.ConfusionMatrix.from_file).parameters) - {"path"}
+    shown = run("normalize", "--help").out
+    assert {word for word in words if f"--{word.replace('_', '-')}" not in shown} == set()

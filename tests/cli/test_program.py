@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from types import ModuleType
 
 import pytest
 
@@ -183,3 +185,47 @@ def test_completion_knows_the_commands(tmp_path):
 def test_other_warnings_keep_their_usual_form():
     with pytest.warns(UserWarning, match="not ours"), show_warnings():
         warnings.warn("not ours", UserWarning, stacklevel=1)
+
+
+def test_report_does_everything_once(run, predictions, monkeypatch):
+    """Each file is inspected and its header read once; `scale` thrice, `diagnose` once."""
+    import deconfuse.reading.prediction_table as tables
+    from deconfuse import normalization
+    from deconfuse.reading import files
+    from deconfuse.reporting import study
+    from deconfuse.statistics import balanced
+
+    calls: Counter[str] = Counter()
+
+    def counted(module: ModuleType, name: str) -> None:
+        inner = getattr(module, name)
+
+        def call(*args: object, **options: object) -> object:
+            calls[f"{module.__name__.split('.')[-1]}.{name}"] += 1
+            return inner(*args, **options)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module, name in (
+        (tables, "inspect_file"),
+        (files, "_header_of"),
+        (tables, "connect"),
+        (tables, "make_scans"),
+        (normalization, "solve"),
+        (balanced, "solve"),
+        (study, "diagnose"),
+    ):
+        counted(module, name)
+    ran = run("report", predictions)
+    assert ran.code == 0
+    solved = {name: calls.pop(name, 0) for name in ("normalization.solve", "balanced.solve")}
+    assert calls == {
+        "prediction_table.inspect_file": 1,
+        "files._header_of": 1,
+        "prediction_table.connect": 1,
+        "prediction_table.make_scans": 1,
+        "study.diagnose": 1,
+    }
+    # At epsilon, a tenth and ten times of it; the estimate scales the matrix that it found.
+    assert 1 <= solved["normalization.solve"] <= 3, solved
+    assert solved["balanced.solve"] <= 1, solved

@@ -146,8 +146,8 @@ def test_labels_name_the_classes_and_their_order(run, tmp_path, rows, labels, ex
 def test_labels_that_do_not_fit_are_refused(run, tmp_path):
     write(tmp_path / "a.csv", "1,2,2", "2,3,2")
     for labels, message in [
-        ("2", "`--labels` must name every class of the data, got none of 3."),
-        ("2,3,2", "`--labels` must name each class once, got 2 twice."),
+        ("2", "Every value of column 'label' must be one of `--labels`, got 3."),
+        ("2,3,2", "`--labels` must be distinct, got '2' more than once."),
         ("2,,3", "`--labels` must be names with commas between, got '2,,3'."),
         ("", "`--labels` must be names with commas between, got ''."),
         ("two,3", "`--labels` must be of the type of the classes, int, got 'two'."),

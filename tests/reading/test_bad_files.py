@@ -368,7 +368,7 @@ class TestColumns:
     def test_numbers_where_lists_should_be(self, tmp_path: Path, suffix: str) -> None:
         path = write(tmp_path, f"x.{suffix}", {"label": ["a", "b"], "a": [0.1, 0.9]})
         error = refused(path, "must be a column of lists of numbers, got none in 'a'", scores="a")
-        assert "one column a class" in error
+        assert "one column per class" in error
 
     def test_texts_as_scores(self, tmp_path: Path) -> None:
         path = write(tmp_path, "x.parquet", {"label": [0], "p": ["high"]})

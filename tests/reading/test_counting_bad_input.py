@@ -294,12 +294,12 @@ def test_labels_without_an_order(kind: Any) -> None:
 def test_labels_of_another_type() -> None:
     refused(
         r"`labels` must be of the type of the values, got str \('0', '1'\) for int \(0, 1\)",
-        "the type of the other",
+        r"as they are in the data; `rename`",
         lambda: count([0, 1], [1, 1], labels=["0", "1"]),
     )
     refused(
         "got bool .* for int",
-        "the type of the other",
+        r"as they are in the data; `rename`",
         lambda: count([0, 1], [1, 1], labels=[False, True]),
     )
 

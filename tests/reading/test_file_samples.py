@@ -10,18 +10,19 @@ from PIL import Image
 
 import deconfuse as dc
 from deconfuse.errors import InputError
+from deconfuse.reading.column_names import Columns
 from deconfuse.reading.prediction_table import PredictionTable, Rows, TwoModels, open_table
 from tests.support import require
 
 
-def read_samples(path, scores=None, **options) -> Rows:
-    with opened(path, scores=scores) as predictions:
-        return predictions.rows(scores=scores, **options)
+def read_samples(path, scores=None, *, label="label", prediction="prediction", **options) -> Rows:
+    with opened(path, has_scores=scores is not None) as predictions:
+        return predictions.rows(Columns(label, prediction, scores=scores), **options)
 
 
 def read_two_models(path, *, label: str, first: str, second: str) -> TwoModels:
     with opened(path) as predictions:
-        return predictions.models(first, second, label=label)
+        return predictions.models(second, Columns(label, first))
 
 
 def opened(path, **options) -> PredictionTable:

@@ -20,6 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
+from deconfuse.reading.column_names import Columns
 from deconfuse.reading.prediction_table import PredictionTable, count_file, open_table
 from tests.reading.files import arrow_bytes, arrow_stream_bytes, write, zstd_bytes
 
@@ -213,8 +214,8 @@ def test_a_file_is_opened_once_whatever_is_asked(
         assert opened.count().counts.tolist() == [[1, 0], [1, 0]]
         assert opened.rows(id="id", text="other").ids == ["7", "8"]
         assert opened.rows(text="other").texts == ["b", "a"]
-        assert opened.models("pred", "other", label="gt").second.tolist() == ["b", "a"]
-        assert opened.count(weight="id").total == 15
+        assert opened.models("other", Columns("gt", "pred")).second.tolist() == ["b", "a"]
+        assert opened.count(Columns(weight="id")).total == 15
     assert [str(warning.message)[:30] for warning in caught] == ["Read `label` from column 'gt' "]
     assert (len(inspected), len(connected)) == (1, 1)
     assert not any(name.startswith("deconfuse-") for name in os.listdir(tmp_path))

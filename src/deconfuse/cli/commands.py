@@ -10,38 +10,31 @@ import typer
 from deconfuse.cli import console
 from deconfuse.cli.found import show_findings
 from deconfuse.cli.inputs import (
-    Columns,
-    Input,
+    Wanted,
+    called,
+    check_columns,
     check_output,
     check_page,
     name_files,
     read_embeddings,
+    read_input,
     read_matrices,
-    read_matrix,
     read_models,
-    read_rows,
-    read_with_samples,
 )
 from deconfuse.cli.options import (
     EpsilonOption,
-    FileArgument,
     FilesArgument,
     IdOption,
     ImageOption,
     JsonOption,
-    LabelOption,
-    LabelsOption,
-    MissingOption,
     OpenOption,
-    OtherOption,
-    OutcomesOption,
     PageOption,
-    PredictionOption,
+    PairArgument,
+    Reading,
     SamplesOption,
-    ScoresOption,
     TitleOption,
     UnionOption,
-    WeightOption,
+    takes_reading,
 )
 from deconfuse.cli.two_inputs import (
     Matching,
@@ -54,19 +47,13 @@ from deconfuse.errors import InputError
 __all__ = ["compare", "diagnose", "leave_page", "report"]
 
 
+@takes_reading
 def diagnose(
+    reading: Reading,
     files: FilesArgument,
     epsilon: EpsilonOption = None,
     level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95,
     json: JsonOption = False,
-    label: LabelOption = "label",
-    prediction: PredictionOption = "prediction",
-    weight: WeightOption = None,
-    scores: ScoresOption = None,
-    labels: LabelsOption = None,
-    outcomes: OutcomesOption = None,
-    other: OtherOption = None,
-    missing: MissingOption = None,
 ) -> None:
     """Say which classes look alike, which are over-predicted, what to doubt, and what to do.
 
@@ -80,9 +67,7 @@ def diagnose(
     """
     import deconfuse as dc
 
-    cm = read_matrices(
-        files, Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
-    )
+    cm = read_matrices(files, reading)
     with console.working("Diagnosing"):
         found = dc.diagnose(cm, epsilon=epsilon, level=level)
     if json:
@@ -91,30 +76,15 @@ def diagnose(
         console.out().print(found)
 
 
+@takes_reading
 def report(
-    file: FileArgument,
-    file2: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FILE2",
-            help="A second model to compare with. Shards of one model: a folder or a quoted"
-            " pattern as FILE.",
-            show_default=False,
-        ),
-    ] = None,
+    reading: Reading,
+    files: PairArgument,
     output: PageOption = Path("report.html"),
     title: TitleOption = None,
     open_page: OpenOption = False,
     json: JsonOption = False,
-    labels: LabelsOption = None,
-    outcomes: OutcomesOption = None,
-    other: OtherOption = None,
-    missing: MissingOption = None,
     union: UnionOption = False,
-    label: LabelOption = "label",
-    prediction: PredictionOption = "prediction",
-    weight: WeightOption = None,
-    scores: ScoresOption = None,
     id: IdOption = None,
     image: ImageOption = None,
     samples: SamplesOption = True,
@@ -145,32 +115,41 @@ def report(
       deconfuse report scores.csv --label y --scores cat,dog,bird --title "Pets, v3"
     """
     import deconfuse as dc
-    from deconfuse.cli.inputs import SampleColumns
 
-    files = [file] if file2 is None else [file, file2]
+    if len(files) > 2:
+        raise InputError(
+            f"`report` shows one model or compares two, got {len(files):,} files.",
+            hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
+            " folder.",
+        )
+    file, file2 = files[0], files[1] if len(files) == 2 else None
+    if file2 is not None:
+        console.say(
+            f"comparing {called(file)} with {called(file2)}; the shards of one model are added up"
+            " by a quoted pattern or a folder"
+        )
     check_output(output, *files)
     check_page(output)
     names = name_files(files)
     _refuse_unused(
         file2, id=id, image=image, samples=samples or embeddings is not None, union=union
     )
-    columns = Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
+    wanted = None
     if samples or embeddings is not None:
-        shown = SampleColumns(id, image)
         whole = embeddings is not None or (file2 is not None and id is not None)
-        given = read_with_samples(
-            file, columns, shown, all_rows=whole, one_of_two=file2 is not None
-        )
+        wanted = Wanted(id, image, all_rows=whole)
     elif file2 is not None:
-        given = read_rows(file, columns, id)
-    else:
-        given = Input(read_matrix(file, columns))
-    first, rows = given.cm, given.rows
+        wanted = Wanted(id, all_rows=True, if_there=True)
+    inputs = [read_input(file, reading, wanted)]
+    if file2 is not None:
+        inputs.append(read_input(file2, reading, Wanted(id, all_rows=True, if_there=True)))
+    check_columns(files, inputs, reading, wanted)
+    first, rows = inputs[0].cm, inputs[0].samples
     points = read_embeddings(embeddings, rows)
     two = None
     if file2 is not None:
         matching = Matching((file, file2), id=id, union=union)
-        two = join_inputs(given, read_rows(file2, columns, id), columns, matching)
+        two = join_inputs(inputs[0], inputs[1], reading, matching)
     subject = first if two is None else dict(zip(names, (two.first, two.second), strict=True))
     name = title or " and ".join(names)
     with console.working("Writing the page"):
@@ -209,7 +188,9 @@ def _refuse_unused(
             )
 
 
+@takes_reading
 def compare(
+    reading: Reading,
     file_a: Annotated[
         str,
         typer.Argument(metavar="FILE_A", help="As FILE of the other commands.", show_default=False),
@@ -239,10 +220,6 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    labels: LabelsOption = None,
-    outcomes: OutcomesOption = None,
-    other: OtherOption = None,
-    missing: MissingOption = None,
     union: UnionOption = False,
     fail_if_worse: Annotated[
         bool,
@@ -257,10 +234,6 @@ def compare(
     ] = 0.0,
     epsilon: EpsilonOption = None,
     json: JsonOption = False,
-    label: LabelOption = "label",
-    prediction: PredictionOption = "prediction",
-    weight: WeightOption = None,
-    scores: ScoresOption = None,
 ) -> None:
     """Compare two models, or one model on two datasets: what changed, and whether it is chance.
 
@@ -288,20 +261,22 @@ def compare(
             "Two models are compared: give FILE_B, or a second column with `--against`.",
             hint="`deconfuse compare --help` has examples.",
         )
-    columns = Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
     if file_b is not None:
-        name_files([file_a, file_b])
-        refuse_weighted_pairs(id, weight)
-        matching = Matching((file_a, file_b), id=id, union=union, strict=True)
-        inputs = (read_rows(file, columns, id) for file in (file_a, file_b))
-        two = join_inputs(next(inputs), next(inputs), columns, matching)
+        files = (file_a, file_b)
+        name_files([*files])
+        refuse_weighted_pairs(id, reading.weight)
+        matching = Matching(files, id=id, union=union, strict=True)
+        wanted = Wanted(id, all_rows=True, if_there=True)
+        inputs = [read_input(file, reading, wanted) for file in files]
+        check_columns(files, inputs, reading)
+        two = join_inputs(inputs[0], inputs[1], reading, matching)
     elif id is not None:
         raise InputError(
             "`--id` pairs the rows of two files, got one.",
             hint="with `--against` the rows of FILE_A are paired as they are.",
         )
     else:
-        two = paired_inputs(read_models(file_a, columns, str(against)), columns)
+        two = paired_inputs(read_models(file_a, reading, str(against)), reading)
     with console.working("Comparing"):
         found = dc.compare(two.first, two.second, paired=two.paired, epsilon=epsilon)
     if json:

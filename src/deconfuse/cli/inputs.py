@@ -8,161 +8,113 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deconfuse.cli.class_lists import in_order, split_names
+from deconfuse.cli.class_lists import in_order
 from deconfuse.cli.console import say, working
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.pairs import ClassOptions
-    from deconfuse.reading.prediction_table import PredictionTable, TwoModels
+    from deconfuse.reading.fetched import TwoModels
+    from deconfuse.reading.prediction_table import PredictionTable
     from deconfuse.reporting.samples import Samples
 
 __all__ = [
     "STANDARD",
-    "Columns",
     "Input",
-    "SampleColumns",
+    "Wanted",
     "called",
+    "check_columns",
     "check_output",
     "check_page",
     "name_files",
     "read_embeddings",
+    "read_input",
     "read_matrices",
-    "read_matrix",
     "read_models",
-    "read_rows",
-    "read_with_samples",
 ]
 
 STANDARD = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which columns of a table to count by, and over which classes, as given on the command line.
-
-    ``labels`` are the classes with commas between; None takes those that occur.
-    """
-
-    label: str
-    prediction: str
-    weight: str | None = None
-    scores: Sequence[str] | None = None
-    labels: str | None = None
-    outcomes: str | None = None
-    other: str | None = None
-    missing: str | None = None
-
-    @property
-    def class_options(self) -> ClassOptions:
-        """Which answers are no class; with `--other`, the classes are those of `--labels`."""
-        from deconfuse.classes import infer_kind, parse_label
-        from deconfuse.reading.pairs import ClassOptions
-
-        labels = None
-        if self.other is not None and self.labels is not None:
-            texts = split_names(self.labels, "--labels")
-            labels = [parse_label(text, infer_kind(texts)) for text in texts]
-        outcomes = None if self.outcomes is None else split_names(self.outcomes, "--outcomes")
-        return ClassOptions.of(labels, outcomes, self.other, self.missing)
-
-    @property
-    def score_columns(self) -> str | list[str] | dict[str, str] | None:
-        """The one column of lists, the columns of the classes, or columns with their classes."""
-        if not self.scores:
-            return None
-        names = list(self.scores)
-        if len(names) == 1:
-            names = [name.strip() for name in names[0].split(",")] if "," in names[0] else names
-        if all("=" in name for name in names):
-            return _with_classes(names)
-        return names if len(self.scores) > 1 or "," in self.scores[0] else names[0]
-
-
-def _with_classes(pairs: Sequence[str]) -> dict[str, str]:
-    """Return columns and their classes, of words such as p_cat=cat."""
-    classes: dict[str, str] = {}
-    for pair in pairs:
-        column, _, name = pair.rpartition("=")
-        if column in classes:
-            raise InputError(f"`--scores` must name each column once, got {column!r} twice.")
-        classes[column] = name
-    return classes
-
-
 class Input(NamedTuple):
-    """What was read: a matrix, its rows if asked for, and why columns were not looked for.
-
-    ``unused`` is the error of columns that a person named and that a matrix does not have. Of two
-    inputs, the other may have them.
-    """
+    """What was read: a matrix, whether the file holds it as such, and samples if asked for."""
 
     cm: ConfusionMatrix
-    rows: Samples | None = None
-    unused: InputError | None = None
+    is_matrix: bool
+    samples: Samples | None = None
 
 
-class SampleColumns(NamedTuple):
-    """Which columns name and show a sample; without an id it is called by its row number."""
+class Wanted(NamedTuple):
+    """Which samples to take: named and shown by these columns, some of every cell or all.
+
+    ``if_there`` takes none of a table without the id column.
+    """
 
     id: str | None = None
     image: str | None = None
+    all_rows: bool = False
+    if_there: bool = False
 
 
-def read_matrix(source: str, columns: Columns) -> ConfusionMatrix:
+def read_input(source: str, reading: Reading, wanted: Wanted | None = None) -> Input:
     """Count a file, a folder, a pattern or standard input, and say how much was read."""
-    with _opened(source, columns) as opened:
-        return _count(source, opened, columns).cm
+    from deconfuse.confusion import ConfusionMatrix
+
+    with _opened(source, reading) as opened:
+        is_matrix, samples = isinstance(opened, ConfusionMatrix), None
+        if isinstance(opened, ConfusionMatrix):
+            cm = opened if reading.labels is None else in_order(opened, reading.labels)
+        else:
+            with working(f"Counting {called(source)}"):
+                cm = opened.count(reading.columns, reading.classes)
+            if wanted is not None and (not wanted.if_there or wanted.id in opened.columns):
+                samples = _samples(opened, reading, wanted)
+    total = f"{cm.total:,.12g}"
+    counted = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
+    classes = f"{cm.n_classes:,} class{'es' * (cm.n_classes > 1)}"
+    beside = f", {cm.n_samples - cm.total:,.12g} with an outcome" if cm.outcomes else ""
+    say(f"{called(source)}: {counted} of {classes}{beside}")
+    return Input(cm, is_matrix, samples)
 
 
-def read_matrices(sources: Sequence[str], columns: Columns) -> ConfusionMatrix:
+def read_matrices(sources: Sequence[str], reading: Reading) -> ConfusionMatrix:
     """Count several inputs and add them up, as shards of one set of predictions."""
     twice = [source for source in dict.fromkeys(sources) if sources.count(source) > 1]
     if twice:
         raise InputError(f"Each file must be given once, got {called(twice[0])} more than once.")
-    first, *others = (read_matrix(source, columns) for source in sources)
+    inputs = [read_input(source, reading) for source in sources]
+    check_columns(sources, inputs, reading)
+    first, *others = (given.cm for given in inputs)
     return sum(others, start=first)
 
 
-def read_with_samples(
-    source: str, columns: Columns, shown: SampleColumns, *, all_rows: bool, one_of_two: bool
-) -> Input:
-    """Count an input, and take some rows of every cell, or all; a saved matrix has none."""
-    from deconfuse.confusion import ConfusionMatrix
+def check_columns(
+    sources: Sequence[str], inputs: Sequence[Input], reading: Reading, wanted: Wanted | None = None
+) -> None:
+    """Refuse columns that no input has, because all are matrices; say which input has none."""
+    from deconfuse.reading.matrix_files import refuse_columns
 
-    with _opened(source, columns) as opened:
-        counted = _count(source, opened, columns, one_of_two=one_of_two)
-        if not isinstance(opened, ConfusionMatrix):
-            samples = _samples(opened, columns, shown, per_cell=None if all_rows else 12)
-            return counted._replace(rows=samples)
+    matrices = [s for s, given in zip(sources, inputs, strict=True) if given.is_matrix]
+    if len(matrices) == len(inputs):
+        refuse_columns(reading.columns, reading.classes)
+    elif reading.columns.named:
+        for source in matrices:
+            say(f"{called(source)} holds a matrix: the columns named are those of the other file")
     # Of two inputs, a matrix has no ids to pair by, and that is said where they are joined.
-    for role, name in (("id", None if one_of_two else shown.id), ("image", shown.image)):
-        if name is not None:
+    shown = {} if wanted is None else {"id": wanted.id, "image": wanted.image}
+    for role, name in shown.items():
+        if name is not None and inputs[0].is_matrix and (role == "image" or len(inputs) == 1):
             raise InputError(
-                f"`--{role}` must be a column of predictions, but {called(source)} holds a matrix,"
-                f" which has no column {name!r}.",
+                f"`--{role}` must be a column of predictions, but {called(sources[0])} holds a"
+                f" matrix, which has no column {name!r}.",
                 hint=f"leave out `--{role}`, or give the table that the matrix was counted from.",
             )
-    return counted
-
-
-def read_rows(source: str, columns: Columns, id_column: str | None) -> Input:
-    """Count one of two inputs, and take all its rows by their ids, if it has such a column."""
-    from deconfuse.confusion import ConfusionMatrix
-
-    with _opened(source, columns) as opened:
-        counted = _count(source, opened, columns, one_of_two=True)
-        if isinstance(opened, ConfusionMatrix) or id_column not in opened.columns:
-            return counted
-        samples = _samples(opened, columns, SampleColumns(id=id_column), per_cell=None)
-        return counted._replace(rows=samples)
 
 
 def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[Any] | None:
@@ -192,33 +144,39 @@ def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[A
     return array
 
 
-def read_models(source: str, columns: Columns, against: str) -> TwoModels:
+def read_models(source: str, reading: Reading, against: str) -> TwoModels:
     """Read the predictions of two models on the rows of one table."""
     from deconfuse.confusion import ConfusionMatrix
 
-    if columns.weight is not None or columns.score_columns is not None:
+    if reading.weight is not None or reading.scores:
         raise InputError(
-            "`--against` compares two columns of predictions, without weights, scores."
+            "`--against` compares two columns of predictions, got `--weight` or `--scores` too.",
+            hint="leave them out.",
         )
-    with working(f"Reading {called(source)}"), _opened(source, columns) as opened:
+    with working(f"Reading {called(source)}"), _opened(source, reading) as opened:
         if isinstance(opened, ConfusionMatrix):
             raise InputError(
                 "Two models are compared row by row, but the file holds a matrix.",
                 hint="give a table of predictions, or two matrices.",
             )
-        models = opened.models(columns.prediction, against, label=columns.label)
+        models = opened.models(against, reading.columns, reading.classes)
     say(f"{called(source)}: {len(models.y_true):,} samples, predicted twice")
     return models
 
 
 @contextmanager
-def _opened(source: str, columns: Columns) -> Iterator[PredictionTable | ConfusionMatrix]:
+def _opened(source: str, reading: Reading) -> Iterator[PredictionTable | ConfusionMatrix]:
     """Open an input once, whatever is asked of it."""
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reading.prediction_table import open_table
 
     with _local_file(source) as path:
-        opened = open_table(path, scores=columns.score_columns)
+        opened = open_table(
+            path,
+            options=reading.matrix,
+            has_scores=bool(reading.scores),
+            max_decompressed=reading.max_decompressed,
+        )
         if isinstance(opened, ConfusionMatrix):
             yield opened
             return
@@ -226,57 +184,16 @@ def _opened(source: str, columns: Columns) -> Iterator[PredictionTable | Confusi
             yield opened
 
 
-def _count(
-    source: str,
-    opened: PredictionTable | ConfusionMatrix,
-    columns: Columns,
-    *,
-    one_of_two: bool = False,
-) -> Input:
-    """Count an input and say how much was read; one of two may be a matrix without columns."""
-    from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.matrix_files import refuse_columns
-
-    named = {"label": columns.label, "prediction": columns.prediction}
-    unused = None
-    if isinstance(opened, ConfusionMatrix):
-        cm = opened
-        try:
-            refuse_columns(**named, weight=columns.weight)
-        except InputError as error:
-            if not one_of_two:
-                raise
-            unused = error
-    else:
-        with working(f"Counting {called(source)}"):
-            cm = opened.count(
-                label=columns.label,
-                prediction=columns.prediction,
-                weight=columns.weight,
-                scores=columns.score_columns,
-                options=columns.class_options,
-            )
-    total = f"{cm.total:,.12g}"
-    samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
-    classes = f"{cm.n_classes:,} class{'es' * (cm.n_classes > 1)}"
-    say(f"{called(source)}: {samples} of {classes}")
-    return Input(cm if columns.labels is None else in_order(cm, columns.labels), None, unused)
-
-
-def _samples(
-    opened: PredictionTable, columns: Columns, shown: SampleColumns, per_cell: int | None
-) -> Samples:
+def _samples(opened: PredictionTable, reading: Reading, wanted: Wanted) -> Samples:
     from deconfuse.reporting.samples import Samples
 
     with working("Looking up samples"):
         rows = opened.rows(
-            label=columns.label,
-            prediction=columns.prediction,
-            scores=columns.score_columns,
-            id=shown.id,
-            image=shown.image,
-            per_cell=per_cell,
-            options=columns.class_options,
+            reading.columns,
+            reading.classes,
+            id=wanted.id,
+            image=wanted.image,
+            per_cell=None if wanted.all_rows else 12,
         )
     return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images)
 

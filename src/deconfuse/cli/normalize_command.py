@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from deconfuse.cli import console
-from deconfuse.cli.inputs import STANDARD, Columns, check_output, read_matrices
+from deconfuse.cli.inputs import STANDARD, check_output, read_matrices
 from deconfuse.cli.options import (
     EpsilonOption,
     FilesArgument,
     JsonOption,
-    LabelOption,
-    LabelsOption,
-    MissingOption,
-    OtherOption,
-    OutcomesOption,
-    PredictionOption,
-    ScoresOption,
-    WeightOption,
+    Reading,
+    takes_reading,
 )
 from deconfuse.errors import DeconfuseWarning, InputError, warn
 
@@ -53,7 +47,9 @@ class Format(StrEnum):
     latex = "latex"
 
 
+@takes_reading
 def normalize(
+    reading: Reading,
     files: FilesArgument,
     method: Annotated[
         Method, typer.Option("--method", "-m", help="true and pred are row and col.")
@@ -79,14 +75,6 @@ def normalize(
         ),
     ] = None,
     json: JsonOption = False,
-    label: LabelOption = "label",
-    prediction: PredictionOption = "prediction",
-    weight: WeightOption = None,
-    scores: ScoresOption = None,
-    labels: LabelsOption = None,
-    outcomes: OutcomesOption = None,
-    other: OtherOption = None,
-    missing: MissingOption = None,
 ) -> None:
     """Normalize a confusion matrix: by row, column, all, or both at once (bi).
 
@@ -105,9 +93,7 @@ def normalize(
     """
     check_output(output, *files)
     chosen = _format(format, json, output)
-    cm = read_matrices(
-        files, Columns(label, prediction, weight, scores, labels, outcomes, other, missing)
-    )
+    cm = read_matrices(files, reading)
     with console.working("Normalizing"):
         normalized = cm.normalize(method.value, epsilon=epsilon)
     _note_unseen(normalized)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from deconfuse.cli.class_lists import split_names
+from deconfuse.errors import InputError
+
+if TYPE_CHECKING:
+    from deconfuse.reading.class_options import ClassOptions
+    from deconfuse.reading.column_names import Columns
+    from deconfuse.reading.matrices import TableOptions
+
 __all__ = [
     "EpsilonOption",
-    "FileArgument",
     "FilesArgument",
     "IdOption",
     "ImageOption",
     "JsonOption",
-    "LabelOption",
-    "LabelsOption",
-    "MissingOption",
     "OpenOption",
-    "OtherOption",
-    "OutcomesOption",
     "PageOption",
-    "PredictionOption",
+    "PairArgument",
+    "Reading",
     "SamplesOption",
-    "ScoresOption",
     "TitleOption",
     "UnionOption",
-    "WeightOption",
+    "takes_reading",
 ]
 
 _COLUMNS = "Columns of FILE"
@@ -35,83 +40,18 @@ _FILE_HELP = (
     "Predictions (CSV, TSV, Parquet, JSON lines, Arrow; also .gz and .zst, a folder, or a quoted"
     " pattern), or a saved matrix (CSV, JSON, NPZ). - is standard input."
 )
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP, show_default=False)]
+PairArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE [FILE2]",
+        help=f"{_FILE_HELP} FILE2 is a second model to compare with.",
+        show_default=False,
+    ),
+]
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...", help=f"{_FILE_HELP} Several are added up.", show_default=False
-    ),
-]
-LabelOption = Annotated[
-    str,
-    typer.Option(
-        "--label",
-        help="Column of true classes. Usual names (y_true, target, ...) are found by themselves.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-PredictionOption = Annotated[
-    str,
-    typer.Option(
-        "--prediction",
-        help="Column of predicted classes. Usual names (y_pred, pred, ...) are found too.",
-        rich_help_panel=_COLUMNS,
-    ),
-]
-WeightOption = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        help="Column of sample weights.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
-]
-ScoresOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scores",
-        help="Predict the class with the highest score: a column of lists, or the columns of the"
-        " classes, with commas between (cat,dog,bird) or each with a --scores of its own. Where"
-        " columns have other names, p_cat=cat,p_dog=dog says their classes.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
-]
-LabelsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--labels",
-        help="All classes in the order to show, with commas between (cat,dog,bird); a class of the"
-        " data that is not among them is an error. Default: the classes that occur, sorted.",
-        show_default=False,
-    ),
-]
-OutcomesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--outcomes",
-        help="Names that are no class, with commas between (refused,background): counted beside the"
-        " matrix.",
-        show_default=False,
-    ),
-]
-OtherOption = Annotated[
-    str | None,
-    typer.Option(
-        "--other",
-        metavar="NAME",
-        help="The outcome that takes every prediction outside --labels.",
-        show_default=False,
-    ),
-]
-MissingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--missing",
-        metavar="NAME",
-        help="The outcome that takes missing predictions.",
-        show_default=False,
     ),
 ]
 UnionOption = Annotated[
@@ -168,3 +108,201 @@ PageOption = Annotated[
         " .tex a table.",
     ),
 ]
+
+
+def _named(option: str, help: str, **more: Any) -> Any:
+    return typer.Option(option, help=help, show_default=False, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How FILE is read: every field is an option of all commands that take a file.
+
+    Names are those of `deconfuse.ConfusionMatrix.from_file`.
+    """
+
+    label: Annotated[
+        str,
+        typer.Option(
+            "--label",
+            help="Column of true classes. Usual names (y_true, target, ...) are found too.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = "label"
+    prediction: Annotated[
+        str,
+        typer.Option(
+            "--prediction",
+            help="Column of predicted classes. Usual names (y_pred, pred, ...) are found too.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = "prediction"
+    weight: Annotated[
+        str | None, _named("--weight", "Column of sample weights.", rich_help_panel=_COLUMNS)
+    ] = None
+    scores: Annotated[
+        list[str] | None,
+        _named(
+            "--scores",
+            "Predict the class with the highest score: a column of lists, or the columns of the"
+            " classes, with commas between (cat,dog,bird) or each with a --scores of its own. Where"
+            " columns have other names, p_cat=cat,p_dog=dog says their classes.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        _named(
+            "--threshold",
+            "For two classes and one column of scores (--scores p=spam): from this score on, that"
+            " class is predicted.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        _named(
+            "--where",
+            "Count only rows whose column has this value (--where split=test). May be repeated.",
+            metavar="COLUMN=VALUE",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        _named(
+            "--labels",
+            "All classes in the order to show, with commas between (cat,dog,bird); a class of the"
+            " data that is not among them is an error. Default: the classes that occur, sorted.",
+        ),
+    ] = None
+    outcomes: Annotated[
+        str | None,
+        _named(
+            "--outcomes",
+            "Names that are no class, with commas between (refused,background): counted beside the"
+            " matrix.",
+        ),
+    ] = None
+    other: Annotated[
+        str | None,
+        _named(
+            "--other",
+            "The outcome that takes every prediction outside --labels.",
+            metavar="NAME",
+        ),
+    ] = None
+    missing: Annotated[
+        str | None,
+        _named("--missing", "The outcome that takes missing predictions.", metavar="NAME"),
+    ] = None
+    normalize_text: Annotated[
+        bool, typer.Option("--normalize-text", help="Ignore case and outer spaces of classes.")
+    ] = False
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="Of a matrix: predictions are on its rows.")
+    ] = False
+    drop: Annotated[
+        str | None,
+        _named(
+            "--drop",
+            "Of a matrix: rows and columns to leave out, such as totals, with commas between.",
+        ),
+    ] = None
+    max_decompressed: Annotated[
+        int | None,
+        _named(
+            "--max-decompressed",
+            "How many bytes a compressed file may unpack to. Default: 1 GiB, or a hundred times"
+            " its size.",
+            metavar="BYTES",
+        ),
+    ] = None
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns of a table to count by."""
+        from deconfuse.reading.column_names import Columns
+
+        where = _assigned(self.where or [], "--where")
+        return Columns(
+            self.label, self.prediction, self.weight, self._scores, self.threshold, where
+        )
+
+    @property
+    def classes(self) -> ClassOptions:
+        """Which values of a table are classes, and which are outcomes."""
+        from deconfuse.reading.class_options import ClassOptions
+
+        labels = None if self.labels is None else split_names(self.labels, "--labels")
+        return ClassOptions.of(
+            labels, self._outcomes, self.other, self.missing, self.normalize_text, typed=False
+        )
+
+    @property
+    def matrix(self) -> TableOptions:
+        """How to read a matrix; its classes are put in order when their type is known."""
+        from deconfuse.reading.matrices import TableOptions
+
+        drop = [] if self.drop is None else split_names(self.drop, "--drop")
+        return TableOptions.of(transpose=self.transpose, drop=drop, outcomes=self._outcomes)
+
+    @property
+    def _outcomes(self) -> list[str] | None:
+        return None if self.outcomes is None else split_names(self.outcomes, "--outcomes")
+
+    @property
+    def _scores(self) -> str | list[str] | dict[str, str] | None:
+        """The one column, the columns of the classes, or columns with their classes."""
+        if not self.scores:
+            return None
+        # Given one by one, a name may have a comma in it.
+        names = list(self.scores)
+        if len(names) == 1:
+            names = split_names(names[0], "--scores")
+        if all("=" in name for name in names):
+            return _assigned(names, "--scores")
+        return names if len(names) > 1 else names[0]
+
+
+def _assigned(pairs: Sequence[str], option: str) -> dict[str, str]:
+    """Return columns and what was written behind them, of words such as p_cat=cat."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        column, mark, value = pair.rpartition("=")
+        if not mark or not column:
+            raise InputError(f"`{option}` must be COLUMN=VALUE, got {pair!r}.")
+        if column in found:
+            raise InputError(f"`{option}` must name each column once, got {column!r} twice.")
+        found[column] = value
+    return found
+
+
+def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Reading` in place of its parameter ``reading``."""
+    hints = get_type_hints(command, include_extras=True)
+    options = get_type_hints(Reading, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "reading"
+    ]
+    more = [
+        inspect.Parameter(
+            field.name,
+            kind,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=options[field.name],
+        )
+        for field in fields(Reading)
+    ]
+
+    def run(*args: Any, **given: Any) -> None:
+        taken = {field.name: given.pop(field.name) for field in fields(Reading)}
+        command(*args, reading=Reading(**taken), **given)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *more]}
+    return run

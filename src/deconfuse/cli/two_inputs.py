@@ -6,14 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deconfuse.cli.class_lists import in_order, over_both
+from deconfuse.cli.class_lists import over_both
 from deconfuse.cli.console import say
-from deconfuse.cli.inputs import Columns, Input, called
+from deconfuse.cli.inputs import Input, called
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
+    from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.prediction_table import TwoModels
+    from deconfuse.reading.fetched import TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = ["Matching", "TwoInputs", "join_inputs", "paired_inputs", "refuse_weighted_pairs"]
@@ -47,34 +48,33 @@ class TwoInputs:
     paired: tuple[Any, Any, Any] | None = None
 
 
-def join_inputs(first: Input, second: Input, columns: Columns, matching: Matching) -> TwoInputs:
+def join_inputs(first: Input, second: Input, reading: Reading, matching: Matching) -> TwoInputs:
     """Put two inputs over the same classes, pair their rows where asked, and say what was done."""
-    if first.unused is not None and second.unused is not None:
-        raise first.unused
-    for file, given in zip(matching.files, (first, second), strict=True):
-        if given.unused is not None:
-            say(f"{called(file)} holds a matrix: the columns named are those of the other file")
-    if matching.id is not None and columns.weight is None:
-        models = _paired((first.rows, second.rows), matching)
+    if matching.id is not None and reading.weight is None:
+        models = _paired((first.samples, second.samples), matching)
         if models is not None:
             say(f"{len(models.y_true):,} samples, predicted twice")
-            return paired_inputs(models, columns)
+            return paired_inputs(models, reading)
     one, other = first.cm, second.cm
     if matching.union:
         one, other = over_both(one, other)
     _refuse_other_classes(matching.files, one, other)
     if matching.id is None:
         _suggest_pairing(one, other, matching)
-    elif columns.weight is not None:
+    elif reading.weight is not None:
         say("weighted samples are not paired: the two are compared as independent samples")
     return TwoInputs(one, other)
 
 
-def paired_inputs(models: TwoModels, columns: Columns) -> TwoInputs:
+def paired_inputs(models: TwoModels, reading: Reading) -> TwoInputs:
     """Return two models of the same samples over the classes of either, or those asked for."""
-    first, second = models.matrices()
-    if columns.labels is not None:
-        first, second = (in_order(cm, columns.labels) for cm in (first, second))
+    first, second = models.matrices(reading.classes)
+    if first.n_samples > first.total or second.n_samples > second.total:
+        say(
+            "samples with an outcome in one of the two cannot be paired: the matrices are compared"
+            " as independent samples"
+        )
+        return TwoInputs(first, second)
     return TwoInputs(first, second, (models.y_true, models.first, models.second))
 
 
@@ -148,7 +148,7 @@ def _join(
     import numpy as np
 
     from deconfuse._checks import kind_of
-    from deconfuse.reading.prediction_table import TwoModels
+    from deconfuse.reading.fetched import TwoModels
 
     first, second = rows
     kinds = [kind_of(np.asarray(found.y_true).tolist()[0]) for found in rows]

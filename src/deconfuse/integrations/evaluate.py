@@ -13,7 +13,7 @@ from typing import Any, get_args
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
-from deconfuse.reading.pairs import ClassOptions
+from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.sequences import count_sequences
 from deconfuse.statistics.estimate import estimate_quietly
 

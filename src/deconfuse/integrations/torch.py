@@ -16,7 +16,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName
-from deconfuse.reading.pairs import ClassOptions
+from deconfuse.reading.class_options import ClassOptions
 from deconfuse.statistics.cells import check_epsilon
 from deconfuse.statistics.estimate import estimate_quietly
 

@@ -7,8 +7,9 @@ really use are looked for, and what was chosen is said in a ``ColumnChoiceWarnin
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from deconfuse._checks import show
 from deconfuse.errors import ColumnChoiceWarning, InputError, warn
@@ -17,6 +18,8 @@ __all__ = [
     "DEFAULT_LABEL",
     "DEFAULT_PREDICTION",
     "ColumnChoice",
+    "Columns",
+    "Scores",
     "choose_columns",
     "find_column",
 ]
@@ -39,7 +42,32 @@ _USUAL_NAMES = {
 }
 
 
-@dataclass(frozen=True)
+Scores: TypeAlias = str | Sequence[str] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns a caller asks for; see `ConfusionMatrix.from_file` for what each means.
+
+    ``where`` maps columns to the text that the rows to count have there.
+    """
+
+    label: str = DEFAULT_LABEL
+    prediction: str = DEFAULT_PREDICTION
+    weight: str | None = None
+    scores: Scores | None = None
+    threshold: float | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that were named, by their roles; the defaults are not."""
+        roles = {"label": self.label, "prediction": self.prediction, "weight": self.weight}
+        # A default is the name of its role.
+        return {role: name for role, name in roles.items() if name is not None and name != role}
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnChoice:
     """The columns to count by, as the table spells them.
 

@@ -22,6 +22,7 @@ from deconfuse.reading.words import WordTable
 
 __all__ = [
     "CHUNK",
+    "ONE_CLASS_HINT",
     "Coded",
     "LabelColumn",
     "Vocabulary",
@@ -39,9 +40,11 @@ CHUNK = 1 << 16
 # In an array of integers, those below this bound are their own codes; others follow.
 _OWN_CODES = 1 << 22
 _SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
-_MULTILABEL_HINT = (
-    "one class per sample is needed: for scores take `scores.argmax(axis=1)`; for several labels"
-    " per sample count one matrix per label."
+ONE_CLASS_HINT = (
+    "give one class per sample: of several guesses (top-k, a Hugging Face pipeline) the first, as"
+    " in `[guesses[0]['label'] for guesses in output]`; of scores the highest, as in"
+    " `scores.argmax(axis=1)` or with the option `scores`; with several true labels per sample"
+    " (multi-label), count one matrix per label."
 )
 _NAMES_HINT = "name classes by integers or by strings."
 
@@ -387,7 +390,7 @@ def _coded_by_polars(series: Any) -> Coded:
 def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
     """Return the error for scores, tables and lists where a column was expected."""
     given = "a sequence for each sample" if shape is None else f"shape {shape}"
-    hint = _SCORES_HINT if shape is not None else _MULTILABEL_HINT
+    hint = _SCORES_HINT if shape is not None else ONE_CLASS_HINT
     if shape is not None and len(shape) == 2 and shape[1] == 1:
         hint = "flatten it with `.ravel()`, or select the column."
     return InputError(

@@ -264,13 +264,13 @@ def _foreign(corner: str, table: _Table, options: TableOptions) -> ConfusionMatr
         [_int(name.split(".")[0]) if is_whole else name for name in axis]
         for axis in (rows, columns)
     )
-    wanted = options.labels
+    wanted = None if options.labels is None else (*options.labels, *options.outcomes)
     if wanted is None and set(row_names) == set(column_names):
         wanted = class_names(column_names, name="columns")
     matrix, names = align_counts(cells, list(row_names), list(column_names), wanted)
     refuse_totals(matrix, names)
     refuse_shares(matrix)
-    return ConfusionMatrix(matrix, names)
+    return options.named(ConfusionMatrix(matrix, names))
 
 
 def _from_pairs(

@@ -18,24 +18,19 @@ from narwhals.exceptions import DuplicateError, NarwhalsError
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.column_names import ColumnChoice, choose_columns
-from deconfuse.reading.columns import Coded, LabelColumn, read_series
+from deconfuse.reading.class_options import ClassOptions
+from deconfuse.reading.column_names import ColumnChoice, Scores, choose_columns
+from deconfuse.reading.columns import ONE_CLASS_HINT, Coded, LabelColumn, read_series
 from deconfuse.reading.engine_tables import as_frame, collect
+from deconfuse.reading.frame_scores import add_position
 from deconfuse.reading.pairs import (
     MAX_PAIRS,
-    ClassOptions,
     PairColumn,
     PairSums,
     matrix_of,
     refuse_too_many_pairs,
 )
-from deconfuse.reading.score_columns import (
-    ScoreColumns,
-    Scores,
-    add_position,
-    read_scores,
-    refuse_unknown_scores,
-)
+from deconfuse.reading.score_columns import ScoreColumns, read_scores, refuse_unknown_scores
 from deconfuse.reading.sequences import count_columns
 
 __all__ = ["count_frame"]
@@ -53,6 +48,7 @@ def count_frame(
     prediction: str = "prediction",
     weight: str | None = None,
     scores: Scores | None = None,
+    threshold: float | None = None,
     options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
 ) -> ConfusionMatrix:
     """Count two columns of a data frame inside its own engine.
@@ -61,7 +57,7 @@ def count_frame(
     25 million of them. Lazy frames are not collected; Polars runs them on its streaming engine.
     """
     table = _open(frame)
-    asked = None if scores is None else read_scores(scores, table.names)
+    asked = read_scores(scores, table.names, threshold)
     columns = choose_columns(
         table.names, label=label, prediction=None if asked else prediction, weight=weight
     )
@@ -133,11 +129,9 @@ def _open(frame: Any) -> _Table:
 def _check_dtype(dtype: Any, column: str) -> None:
     if dtype.is_nested() or isinstance(dtype, (nw.Binary, nw.Time, nw.Duration)):
         raise InputError(
-            f"Column {column!r} must hold class names (int, str, bool or date), got {dtype}.",
-            hint="for scores, use `scores`; for several labels per sample, count one matrix per"
-            " label."
-            if dtype.is_nested()
-            else None,
+            f"Column {column!r} must hold one class per sample (int, str, bool or date), got"
+            f" {dtype}.",
+            hint=ONE_CLASS_HINT if dtype.is_nested() else None,
         )
 
 
@@ -173,7 +167,7 @@ def _count_scores(
         source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
     )
     pairs = _group(chosen, columns, scores=scores)
-    classes = scores.class_list(n_scores, pairs.true.values)
+    classes = scores.class_list(n_scores, pairs.true.values, options)
     return matrix_of(scores.named(pairs, classes), scores.options(options, classes, pairs))
 
 
@@ -221,9 +215,9 @@ def _group(
         if "unhashable" not in str(error):
             raise
         raise InputError(
-            f"Labels and predictions must be int, str, bool or date, got values that cannot be"
-            f" compared: {error}.",
-            hint="for scores, use `scores`.",
+            "Columns must hold one class per sample (int, str, bool or date), got lists or"
+            f" dictionaries ({error}).",
+            hint=ONE_CLASS_HINT,
         ) from error
     refuse_too_many_pairs(len(grouped))
     rows = grouped[_ROWS].to_numpy().astype(np.int64)

@@ -51,10 +51,16 @@ class TableOptions:
     transpose: bool = False
     drop: tuple[object, ...] = ()
     labels: tuple[Label, ...] | None = None
+    outcomes: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, *, transpose: bool, drop: Iterable[object], labels: Iterable[object] | None
+        cls,
+        *,
+        transpose: bool = False,
+        drop: Iterable[object] = (),
+        labels: Iterable[object] | None = None,
+        outcomes: Iterable[str] | None = None,
     ) -> TableOptions:
         """Return the options, checked."""
         if isinstance(drop, str):
@@ -63,7 +69,8 @@ class TableOptions:
                 hint=f"write drop=[{drop!r}].",
             )
         names = None if labels is None else class_names(labels)
-        return cls(bool(transpose), tuple(drop), names)
+        beside = () if outcomes is None else class_names(outcomes, name="outcomes")
+        return cls(bool(transpose), tuple(drop), names, tuple(map(str, beside)))
 
     def applied(self, cm: ConfusionMatrix) -> ConfusionMatrix:
         """Return a matrix that was read with its names, transposed, without lines, reordered."""
@@ -72,6 +79,14 @@ class TableOptions:
         if self.drop:
             dropped = cm.classes.subset(self.drop, name="drop")
             cm = cm.subset([label for label in cm.labels if label not in dropped])
+        return self.named(cm)
+
+    def named(self, cm: ConfusionMatrix) -> ConfusionMatrix:
+        """Return a matrix with its outcomes beside the square, and the classes asked for."""
+        by_text = {str(label): label for label in cm.labels}
+        for name in self.outcomes:
+            if name not in cm.outcomes:
+                cm = cm.treat_as_outcome(by_text.get(name, name))
         return cm if self.labels is None else cm.reindex(self.labels)
 
 

@@ -11,7 +11,8 @@ from typing import cast
 from deconfuse._checks import show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.column_names import DEFAULT_LABEL, DEFAULT_PREDICTION
+from deconfuse.reading.class_options import ClassOptions
+from deconfuse.reading.column_names import Columns
 from deconfuse.reading.count_checks import CORNER, is_total
 from deconfuse.reading.csv_matrix import is_saved
 from deconfuse.reading.files import HEAD_SIZE, DataFile, Header
@@ -25,19 +26,21 @@ _JSON_MARK = b'"deconfuse confusion matrix"'
 _MOST_BYTES = 1 << 28
 
 
-def refuse_columns(*, label: str, prediction: str, weight: str | None) -> None:
-    """Raise if columns are asked for by name of a matrix, which has none."""
-    asked = {
-        "label": None if label == DEFAULT_LABEL else label,
-        "prediction": None if prediction == DEFAULT_PREDICTION else prediction,
-        "weight": weight,
-    }
-    named = {role: name for role, name in asked.items() if name is not None}
-    if named:
-        roles = " and ".join(f"`{role}`" for role in named)
+def refuse_columns(columns: Columns, classes: ClassOptions) -> None:
+    """Raise if a matrix is asked for what only a table of predictions has."""
+    asked = [
+        *columns.named,
+        *(["where"] if columns.where else []),
+        *(role for role in ("other", "missing") if getattr(classes, role) is not None),
+        *(["normalize_text"] if classes.normalize_text else []),
+    ]
+    if asked:
+        roles = " and ".join(f"`{role}`" for role in asked)
+        named = [*columns.named.values(), *columns.where]
+        columns_text = f", which has no column {show(named)}" if named else ""
         raise InputError(
-            f"{roles} must be of a table of predictions, but the file holds a matrix, which has no"
-            f" column {show(named.values())}.",
+            f"{roles} must be of a table of predictions, but the file holds a matrix"
+            f"{columns_text}.",
             hint=f"leave out {roles}, or give the table that the matrix was counted from.",
         )
 

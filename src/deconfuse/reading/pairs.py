@@ -7,7 +7,7 @@ are classes, which are outcomes, and what is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,18 @@ from deconfuse.classes import Classes, infer_kind, parse_label
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import DeconfuseWarning, InputError, warn
+from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.columns import LabelColumn, distinct_integers
 
 __all__ = [
     "MAX_PAIRS",
-    "ClassOptions",
     "PairColumn",
     "PairSums",
     "matrix_of",
     "parse_texts",
+    "refuse_no_samples",
     "refuse_too_many_pairs",
+    "row_names",
 ]
 
 # More distinct pairs than this never leave an engine: about a gigabyte of integers. A million
@@ -36,60 +38,6 @@ MAX_PAIRS = 25_000_000
 
 # A batch of a few samples can well be wrong in all of them.
 _FEW_SAMPLES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ClassOptions:
-    """Which values are classes and which are outcomes, as a caller asks for it.
-
-    Attributes
-    ----------
-    labels : Classes or None
-        The classes in order; None takes all that occur, sorted.
-    outcomes : tuple of str
-        Names that are no class.
-    other : str or None
-        The outcome that takes every prediction outside ``labels``.
-    missing : str or None
-        The outcome that takes missing predictions.
-    normalize_text : bool
-        Whether case and outer spaces of text are ignored.
-    """
-
-    labels: Classes | None = None
-    outcomes: tuple[str, ...] = ()
-    other: str | None = None
-    missing: str | None = None
-    normalize_text: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        labels: Iterable[object] | None = None,
-        outcomes: Iterable[object] | None = None,
-        other: str | None = None,
-        missing: str | None = None,
-        normalize_text: bool = False,
-    ) -> ClassOptions:
-        """Validate what a caller asks for."""
-        classes = None if labels is None else Classes.of(labels)
-        if other is not None and classes is None:
-            raise InputError(
-                "`other` takes the predictions outside `labels`, got no `labels`.",
-                hint="list the classes, as in labels=['cat', 'dog'].",
-            )
-        given = [] if outcomes is None else list(Classes.of(outcomes, name="outcomes"))
-        names = tuple(dict.fromkeys([*given, *(n for n in (other, missing) if n is not None)]))
-        wrong = [name for name in names if not isinstance(name, str)]
-        if wrong:
-            raise InputError(f"Names of outcomes must be strings, got {show(wrong)}.")
-        both = [name for name in names if classes is not None and name in classes]
-        if both:
-            raise InputError(
-                f"An outcome must not be one of `labels`, got {show(both)} in both.",
-                hint="leave it out of `labels`.",
-            )
-        return cls(classes, names, other, missing, normalize_text)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,27 +105,43 @@ def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> Confus
         If labels and predictions share no class, or class names differ only in case and outer
         spaces.
     """
-    if not pairs.n_samples:
-        raise InputError(
-            "There must be at least one sample, got none.",
-            hint="check the filter that made the table; an empty shard is"
-            " `ConfusionMatrix.from_counts` of zeros, with its labels.",
-        )
+    true, pred, classes = _named(pairs, options)
+    if options.normalize_text:
+        _warn_of_changes((true, pred), pairs)
+    if options.labels is None and options.label_texts is None:
+        _warn_of_spellings(classes, true, pred, pairs)
+    return _assembled(pairs, classes, options.outcomes, (true, pred))
+
+
+def row_names(pairs: PairSums, options: ClassOptions) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the class or the outcome of every label and prediction, as `matrix_of` counts them."""
+    *columns, _ = _named(pairs, options)
+    found = []
+    for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
+        names = np.empty(len(counted.values), dtype=object)
+        for code, name in {**column.labels, **column.outcomes}.items():
+            names[code] = name
+        found.append(names[counted.codes])
+    return found[0], found[1]
+
+
+def _named(pairs: PairSums, options: ClassOptions) -> tuple[_Sorted, _Sorted, Classes]:
+    """Return the class or the outcome of every value, and all classes."""
+    refuse_no_samples(pairs.n_samples)
     _refuse_missing(pairs, options)
     true, pred = (_Sorted.of(column, options) for column in (pairs.true, pairs.pred))
+    options = options.with_types(true.labels.values(), is_text=pairs.is_text)
     if options.normalize_text:
-        true, pred = _normalized(true, pred, pairs, options)
+        true, pred = (column.normalized(options) for column in (true, pred))
     if pairs.is_text:
         true, pred = _parsed(true, pred, options)
     if options.other is not None:
         pred = pred.divert(options)
     classes = options.labels or _occurring(true, pred)
-    if options.labels is None:
-        _warn_of_spellings(classes, true, pred, pairs)
-    else:
+    if options.labels is not None:
         for column in (true, pred):
             column.refuse_outside(classes)
-    return _assembled(pairs, classes, options.outcomes, (true, pred))
+    return true, pred, classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +179,15 @@ class _Sorted:
         examples = dict(zip(map(type, self.labels.values()), self.labels.values(), strict=True))
         return {kind for kind in map(kind_of, examples.values()) if kind is not None}
 
+    def normalized(self, options: ClassOptions) -> _Sorted:
+        """Ignore case and outer spaces: spell text as ``labels`` do, else in lower case."""
+        spelled = {_folded(n): n for n in options.labels or () if isinstance(n, str)}
+        labels = {
+            code: spelled.get(_folded(value), _folded(value)) if isinstance(value, str) else value
+            for code, value in self.labels.items()
+        }
+        return replace(self, labels=labels)
+
     def divert(self, options: ClassOptions) -> _Sorted:
         """Return the column with every label outside the classes sent to the outcome `other`."""
         assert options.labels is not None
@@ -233,7 +206,8 @@ class _Sorted:
                 f"`labels` must be of the type of the values, got {classes.kind}"
                 f" ({show(classes)}) for {' and '.join(sorted(self.kinds))} ({show(outside)}) in"
                 f" {self.name}.",
-                hint="convert one to the type of the other.",
+                hint="give `labels` as they are in the data; `rename` gives the counted classes"
+                f" other names: cm.rename({{{outside[0]!r}: {classes.names[0]!r}, ...}}).",
             )
         hint = "add the class to `labels`, drop its samples, or name it in `outcomes`"
         raise InputError(
@@ -269,23 +243,16 @@ def _folded(text: str) -> str:
     return text.strip().casefold()
 
 
-def _normalized(
-    true: _Sorted, pred: _Sorted, pairs: PairSums, options: ClassOptions
-) -> tuple[_Sorted, _Sorted]:
-    """Ignore case and outer spaces: spell text as ``labels`` do, else in lower case."""
-    spelled = {_folded(n): n for n in options.labels or () if isinstance(n, str)}
-    columns = []
+def _warn_of_changes(columns: tuple[_Sorted, _Sorted], pairs: PairSums) -> None:
+    """Say how many values of text `normalize_text` spelled otherwise."""
     changed: dict[str, str] = {}
     n_changed = 0
-    for column, counted in ((true, pairs.true), (pred, pairs.pred)):
-        labels = dict(column.labels)
-        for code, value in column.labels.items():
-            if isinstance(value, str):
-                labels[code] = spelled.get(_folded(value), _folded(value))
-                if labels[code] != value:
-                    changed.setdefault(value, str(labels[code]))
-                    n_changed += int(pairs.sums[counted.codes == code].sum())
-        columns.append(_Sorted(column.name, labels, column.outcomes))
+    for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
+        for code, name in column.labels.items():
+            value = counted.values[code]
+            if isinstance(value, str) and isinstance(name, str) and value != name:
+                changed.setdefault(value, name)
+                n_changed += int(pairs.sums[counted.codes == code].sum())
     if changed:
         example = next(iter(changed.items()))
         warn(
@@ -293,7 +260,6 @@ def _normalized(
             f" {example[1]!r}.",
             DeconfuseWarning,
         )
-    return columns[0], columns[1]
 
 
 def _parsed(true: _Sorted, pred: _Sorted, options: ClassOptions) -> tuple[_Sorted, _Sorted]:
@@ -331,6 +297,16 @@ def parse_texts(
         return [text if value is None else value for text, value in zip(texts, values, strict=True)]
 
     return typed(true), typed(pred)
+
+
+def refuse_no_samples(n_samples: int) -> None:
+    """Raise if there is nothing to count."""
+    if not n_samples:
+        raise InputError(
+            "There must be at least one sample, got none.",
+            hint="check the filter that made the table; an empty shard is"
+            " `ConfusionMatrix.from_counts` of zeros, with its labels.",
+        )
 
 
 def refuse_too_many_pairs(pairs: int) -> None:

@@ -7,24 +7,26 @@ checks begin with `MARK`, so that they are told from those of the engine.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice
+from deconfuse.reading.columns import ONE_CLASS_HINT
 from deconfuse.reading.pairs import MAX_PAIRS
 from deconfuse.reading.scans import NO_TYPE, Scan
 from deconfuse.reading.score_columns import ScoreColumns
 
 __all__ = [
     "MARK",
+    "Chosen",
     "Extra",
     "Query",
+    "model_query",
     "pair_query",
     "refuse_mixed_files",
-    "row_query",
-    "value_columns",
+    "sample_query",
 ]
 
 MARK = "deconfuse: "
@@ -64,13 +66,24 @@ class Query:
     parameters: list[Any]
 
 
-def pair_query(scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumns | None) -> Query:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What to read of some scans: columns that exist, scores, and the rows to take."""
+
+    scans: Sequence[Scan]
+    columns: ColumnChoice
+    scores: ScoreColumns | None
+    where: Mapping[str, str]
+
+
+def pair_query(chosen: Chosen) -> Query:
     """Return the query that groups the rows of all scans by (label, prediction).
 
     Its result has the columns true_value, pred_value and rows; with weights weight_sum,
     weight_squares, weight_present and weight_lowest; with scores shortest and longest.
     """
-    selected = row_query(scans, columns, scores)
+    selected = _row_query(chosen)
+    columns, scores = chosen.columns, chosen.scores
     sums = ["count(*) AS rows"]
     if scores is not None:
         sums += ["min(len(s)) AS shortest", "max(len(s)) AS longest"]
@@ -81,7 +94,7 @@ def pair_query(scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumn
             "count(w) AS weight_present",
             "min(w) AS weight_lowest",
         ]
-    true, pred = value_columns(scans, columns)
+    true, pred = _value_columns(chosen.scans, columns)
     sql = (
         f"SELECT {true} AS true_value, {pred} AS pred_value, * EXCLUDE (t, p)"
         f" FROM (SELECT t, p, {', '.join(sums)} FROM ({selected.sql}) GROUP BY t, p)"
@@ -90,16 +103,48 @@ def pair_query(scans: Sequence[Scan], columns: ColumnChoice, scores: ScoreColumn
     return Query(sql, selected.parameters)
 
 
-def row_query(
-    scans: Sequence[Scan],
-    columns: ColumnChoice,
-    scores: ScoreColumns | None,
-    extras: Sequence[Extra] = (),
-) -> Query:
+def sample_query(chosen: Chosen, extras: Sequence[Extra], per_cell: int | None) -> Query:
+    """Return the query of the first rows of every cell, with their numbers."""
+    fields = ["'row': r", *(f"'{extra.role}': e{k}" for k, extra in enumerate(extras))]
+    outer = ["row", *(extra.role for extra in extras)]
+    if chosen.scores is not None:
+        fields.append("'width': len(s)")
+        outer.append("width")
+    rows = _row_query(chosen, extras)
+    true, pred = _value_columns(chosen.scans, chosen.columns)
+    record = f"{{{', '.join(fields)}}}"
+    taken, grouped = f"unnest(arg_min({record}, r, {per_cell}))", " GROUP BY t, p"
+    if per_cell is None:
+        taken, grouped = record, ""
+    sql = (
+        f"SELECT {true} AS true_value, {pred} AS pred_value,"
+        f" {', '.join(f'found.{name} AS {name}' for name in outer)} FROM ("
+        f"SELECT t, p, {taken} AS found FROM ("
+        f"SELECT *, row_number() OVER () - 1 AS r FROM ({rows.sql})"
+        f"){grouped}) ORDER BY row"
+    )
+    return Query(sql, rows.parameters)
+
+
+def model_query(chosen: Chosen, against: str) -> Query:
+    """Return the query that groups rows by the label and the predictions of two models."""
+    rows = _row_query(chosen, [Extra(against, "against", "classes")])
+    true, pred = _value_columns(chosen.scans, chosen.columns)
+    second = _result(chosen.scans, against, "e0")
+    return Query(
+        f"SELECT {true} AS true_value, {pred} AS pred_value, {second} AS other_value, rows FROM ("
+        f"SELECT t, p, e0, count(*) AS rows FROM ({rows.sql}) GROUP BY t, p, e0)"
+        " ORDER BY true_value, pred_value, other_value",
+        rows.parameters,
+    )
+
+
+def _row_query(chosen: Chosen, extras: Sequence[Extra] = ()) -> Query:
     """Return the query of all rows: t and p; where asked for w, s, and extras as e0, e1 and on."""
+    columns, scores = chosen.columns, chosen.scores
     parts: list[str] = []
     parameters: list[Any] = []
-    for scan in scans:
+    for scan in chosen.scans:
         select = [f"{_key(scan, columns.label, 'label', parameters)} AS t"]
         if columns.prediction is not None:
             select.append(f"{_key(scan, columns.prediction, 'prediction', parameters)} AS p")
@@ -109,8 +154,13 @@ def row_query(
             select.append(f"{_number(scan, columns.weight, 'weight', parameters)} AS w")
         for k, extra in enumerate(extras):
             select.append(f"{_content(scan, extra, parameters)} AS e{k}")
-        parts.append(f"SELECT {', '.join(select)} FROM {scan.source}")
+        found = f"SELECT {', '.join(select)} FROM {scan.source}"
         parameters += scan.parameters
+        tests = []
+        for name, value in chosen.where.items():
+            tests.append(f"{_content(scan, Extra(name, 'where'), parameters)} = ?")
+            parameters.append(value)
+        parts.append(f"{found} WHERE {' AND '.join(tests)}" if tests else found)
     rows = " UNION ALL ".join(parts)
     if scores is not None:
         # The first of the highest. NaN is the highest of all in DuckDB, so it is looked for.
@@ -120,10 +170,10 @@ def row_query(
     return Query(rows, parameters)
 
 
-def value_columns(scans: Sequence[Scan], columns: ColumnChoice, key: str = "p") -> tuple[str, str]:
-    """Return SQL for t and p (or the key named) in types that arrive in numpy without loss."""
+def _value_columns(scans: Sequence[Scan], columns: ColumnChoice) -> tuple[str, str]:
+    """Return SQL for t and p in types that arrive in numpy without loss."""
     true = _result(scans, columns.label, "t")
-    return true, key if columns.prediction is None else _result(scans, columns.prediction, key)
+    return true, "p" if columns.prediction is None else _result(scans, columns.prediction, "p")
 
 
 def refuse_mixed_files(scans: Sequence[Scan], column: str, role: str) -> None:
@@ -178,10 +228,10 @@ def _kind_of(scan: Scan, name: str) -> _Kind:
         if pattern.fullmatch(found):
             return kind
     raise InputError(
-        f"Column {name!r} must hold class names (int, str, bool or date), got {found} in"
+        f"Column {name!r} must hold one class per sample (int, str, bool or date), got {found} in"
         f" {str(scan.files[0].path)!r}.",
-        hint="for scores, use `scores`."
-        if found.endswith("]")
+        hint=ONE_CLASS_HINT
+        if found.endswith("]") or found.startswith(("STRUCT", "MAP"))
         else "cast the column to strings or to dates.",
     )
 
@@ -217,6 +267,9 @@ def _number(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
 def _score_list(scan: Scan, scores: ScoreColumns, parameters: list[Any]) -> str:
     if not scores.is_list:
         items = [_number(scan, name, "scores", parameters) for name in scores.columns]
+        if scores.threshold is not None:
+            items.append("?::DOUBLE")
+            parameters.append(scores.threshold)
         return f"[{', '.join(items)}]"
     name = scores.columns[0]
     column = scan.column(name, "scores")

@@ -20,6 +20,7 @@ from deconfuse._checks import show
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import find_column
 from deconfuse.reading.files import DataFile, Format, pyarrow
+from deconfuse.reading.harness import answers_of, is_harness
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,6 +53,8 @@ class Scan:
         What the names of the columns in ``source`` begin with, before their position.
     types : tuple of str
         DuckDB's types of the columns; empty where the typing is not native.
+    is_harness : bool
+        Whether predictions are the answers of a file of lm-evaluation-harness.
     """
 
     files: tuple[DataFile, ...]
@@ -61,6 +64,7 @@ class Scan:
     parameters: tuple[Any, ...]
     prefix: str = "c"
     types: tuple[str, ...] = field(default=())
+    is_harness: bool = False
 
     def column(self, name: str, role: str) -> str:
         """Return SQL for a column, or raise an error that names the file that lacks it."""
@@ -247,7 +251,15 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
                 f"File {str(members[0].path)!r} must hold JSON objects, one for each sample, and"
                 " has none with a key.",
             )
-        scans.append(Scan(tuple(members), columns, "json", source, parameters))
+        scan = Scan(tuple(members), columns, "json", source, parameters)
+        if is_harness(columns):
+            scan = replace(
+                scan,
+                columns=(*columns, "prediction"),
+                source=answers_of(source),
+                is_harness=True,
+            )
+        scans.append(scan)
     return scans
 
 

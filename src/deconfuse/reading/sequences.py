@@ -13,6 +13,7 @@ from deconfuse._checks import show
 from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.columns import (
     CHUNK,
     Coded,
@@ -22,7 +23,7 @@ from deconfuse.reading.columns import (
     open_labels,
     read_weights,
 )
-from deconfuse.reading.pairs import ClassOptions, PairColumn, PairSums, matrix_of
+from deconfuse.reading.pairs import PairColumn, PairSums, matrix_of
 from deconfuse.reading.tally import PairCodes, Tally
 
 __all__ = ["count_columns", "count_sequences", "positions_of"]

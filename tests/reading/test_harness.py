@@ -1,0 +1,112 @@
+"""Sample files of lm-evaluation-harness, shaped as its ``--log_samples`` writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deconfuse import ConfusionMatrix, InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore:Read `label` from column 'target'")
+
+
+def sample(doc_id: int, target: str, answers: list[Any], **more: Any) -> dict[str, Any]:
+    """Return one line of ``samples_<task>_<date>.jsonl``: everything inside lists is text there."""
+    return {
+        "doc_id": doc_id,
+        "doc": {"question": f"Question {doc_id}?", "choices": ["x", "y"], "answer": target},
+        "target": target,
+        "arguments": {"gen_args_0": {"arg_0": f"Question {doc_id}?", "arg_1": {"until": ["\n"]}}},
+        "resps": [answers],
+        "filtered_resps": answers,
+        "metrics": ["exact_match"],
+        "doc_hash": "5f",
+        "prompt_hash": "6a",
+        "target_hash": "7b",
+        "exact_match": float(answers == [target]),
+    } | more
+
+
+def write(folder: Path, samples: list[dict[str, Any]], name: str = "samples_task.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in samples))
+    return path
+
+
+def generated(filter: str, answers: str) -> list[dict[str, Any]]:
+    spelled = {"-": "[invalid]"}
+    return [
+        sample(k, "ABAB"[k % 4], [spelled.get(answer, answer)], filter=filter)
+        for k, answer in enumerate(answers)
+    ]
+
+
+def test_the_extracted_answer_is_the_prediction_and_invalid_an_outcome(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_file(write(tmp_path, generated("strict-match", "ABBA--AB")))
+    assert cm.labels == ("A", "B")
+    assert cm.counts.tolist() == [[2, 1], [1, 2]]
+    assert cm.outcomes == ("[invalid]",)
+    assert cm.outcome_counts.tolist() == [[1], [1]]
+
+
+def test_without_an_invalid_answer_there_is_no_outcome(tmp_path: Path) -> None:
+    cm = ConfusionMatrix.from_file(write(tmp_path, generated("none", "ABBA")))
+    assert cm.outcomes == ()
+    named = ConfusionMatrix.from_file(
+        write(tmp_path, generated("none", "AB-A")), labels=["A", "B", "[invalid]"]
+    )
+    assert named.outcomes == ()
+    assert named.total == 4
+
+
+def test_other_answers_go_where_the_caller_says(tmp_path: Path) -> None:
+    path = write(tmp_path, generated("none", "AB-C"))
+    cm = ConfusionMatrix.from_file(path, labels=["A", "B"], other="no choice")
+    assert cm.outcomes == ("no choice", "[invalid]")
+    assert cm.outcome_counts.tolist() == [[0, 1], [1, 0]]
+
+
+def test_of_several_filters_one_must_be_chosen(tmp_path: Path) -> None:
+    both = generated("strict-match", "AB--") + generated("flexible-extract", "ABAA")
+    path = write(tmp_path, both)
+    with pytest.raises(InputError, match="2 filters: 'flexible-extract', 'strict-match'") as error:
+        ConfusionMatrix.from_file(path)
+    assert "where={'filter': 'flexible-extract'}" in str(error.value)
+    strict, flexible = (
+        ConfusionMatrix.from_file(path, where={"filter": name})
+        for name in ("strict-match", "flexible-extract")
+    )
+    assert (strict.total, strict.n_samples, flexible.total) == (2, 4, 4)
+    # Older versions do not say which line is of which filter.
+    unnamed = [{k: v for k, v in one.items() if k != "filter"} for one in both]
+    with pytest.raises(InputError, match="got 4 `doc_id` again, and no key `filter`"):
+        ConfusionMatrix.from_file(write(tmp_path, unnamed))
+
+
+def test_of_choices_the_likeliest_is_predicted(tmp_path: Path) -> None:
+    lines = [
+        sample(0, "1", [["-3.5", "False"], ["-1.25", "True"], ["-9.0", "False"]], filter="none"),
+        sample(1, "1", [["-0.5", "True"], ["-1.25", "False"], ["-9.0", "False"]], filter="none"),
+        # As numpy does, and so the metric `acc`: the first of the highest.
+        sample(2, "2", [["-3.0", "False"], ["-1.0", "False"], ["-1.0", "False"]], filter="none"),
+    ]
+    cm = ConfusionMatrix.from_file(write(tmp_path, lines), labels=["0", "1", "2"])
+    assert cm.counts.tolist() == [[0, 0, 0], [1, 1, 0], [0, 1, 0]]
+    lines[0]["target"] = "Paris"
+    with pytest.raises(InputError, match="position of the right one, got target Paris"):
+        ConfusionMatrix.from_file(write(tmp_path, lines))
+
+
+@pytest.mark.parametrize("answers", [["A", "B"], [], [["A"]], [["x", "y"], ["z", "w"]]])
+def test_other_shapes_are_refused(tmp_path: Path, answers: list[Any]) -> None:
+    path = write(tmp_path, [sample(0, "1", ["A"]), sample(1, "1", answers)])
+    with pytest.raises(InputError, match=r"one answer, or a log-likelihood|Choices must have"):
+        ConfusionMatrix.from_file(path)
+
+
+def test_a_prediction_of_the_file_wins(tmp_path: Path) -> None:
+    lines = [sample(0, "A", ["A"], prediction="B"), sample(1, "B", ["A"], prediction="B")]
+    assert ConfusionMatrix.from_file(write(tmp_path, lines)).counts.tolist() == [[0, 1], [0, 1]]
