@@ -27,6 +27,7 @@ PARTS = {
     "engines": "Counting where the predictions live",
     "geometry": "Geometric confusion matrices",
     "training": "Training the paper's networks",
+    "growth": "How time and memory grow",
     "imports": "Import time",
     "page": "The page of a thousand classes, against its budget",
     "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
@@ -44,6 +45,7 @@ OWN_TABLES = {
     "coverage_comparison",
     "estimate",
     "gate",
+    "growth",
     "look_alikes",
     "rebalance",
 }

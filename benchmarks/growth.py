@@ -1,0 +1,93 @@
+"""How time and memory grow: counting against samples and classes, scaling against classes.
+
+``python -m benchmarks growth`` measures and puts the table into docs/generated. Exponents are
+fitted over the last three sizes, where the fixed cost of a call no longer shows.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import deconfuse as dc
+from benchmarks.simulate import sparse_classifier
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = [10**3, 10**4, 10**5, 10**6, 10**7, 10**8]
+CLASSES = [10, 10**2, 10**3, 10**4, 10**5, 10**6]
+SAMPLES_PER_CLASS = 20
+
+
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    """Return one row per work and size: seconds, and the peak of memory beyond the input."""
+    most = -2 if quick else None
+    rows = [_row("count samples, 1,000 classes", n, _counting(1_000, n)) for n in SAMPLES[:most]]
+    few = 100_000 if quick else 10_000_000
+    rows += [
+        _row(f"count {few:,} samples over classes", n, _counting(n, few)) for n in CLASSES[:most]
+    ]
+    rows += [_row("bi-normalize classes", n, _scaling(n)) for n in CLASSES[:most]]
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return one line per size, and the exponents in the last line of each work."""
+    lines = ["| work | size | time | peak memory | grows as |", "|---|---:|---:|---:|---|"]
+    for row in rows:
+        of = [other for other in rows if other["case"] == row["case"]]
+        powers = ""
+        if row is of[-1]:
+            powers = f"time size^{_exponent(of, 'seconds'):.1f},"
+            powers += f" memory size^{_exponent(of, 'peak'):.1f}"
+        seconds = row["seconds"]
+        shown = f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+        memory = f"{row['peak'] / 2**20:,.3g} MiB"
+        lines.append(f"| {row['case']} | {row['size']:,} | {shown} | {memory} | {powers} |")
+    return "\n".join(lines)
+
+
+def publish(rows: list[dict[str, Any]]) -> None:
+    """Write the table that the guide includes."""
+    threads = os.environ.get("OMP_NUM_THREADS", str(os.cpu_count()))
+    note = f"Written by `python -m benchmarks growth` on one machine of {os.cpu_count()} cores,"
+    note += f" {threads} of them in use, with a load average of {os.getloadavg()[1]:.0f}."
+    (ROOT / "docs" / "generated" / "growth.md").write_text(f"{table(rows)}\n\n{note}\n")
+
+
+def _counting(n_classes: int, n_samples: int) -> Callable[[], Any]:
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, n_classes, n_samples, dtype=np.int32)
+    wrong = (true + rng.integers(0, 20, n_samples, dtype=np.int32)) % n_classes
+    pred = np.where(rng.random(n_samples, dtype=np.float32) < 0.8, true, wrong)
+    return lambda: dc.ConfusionMatrix.from_predictions(true, pred)
+
+
+def _scaling(n_classes: int) -> Callable[[], Any]:
+    rng = np.random.default_rng(0)
+    counts = sparse_classifier(n_classes, 0.8, SAMPLES_PER_CLASS * n_classes, rng)
+    cm = dc.ConfusionMatrix.from_counts(counts)
+    return lambda: cm.normalize("bi")
+
+
+def _row(case: str, size: int, act: Callable[[], Any]) -> dict[str, Any]:
+    seconds = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        act()
+        seconds = min(seconds, time.perf_counter() - start)
+    tracemalloc.start()
+    act()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {"case": case, "size": size, "seconds": seconds, "peak": peak}
+
+
+def _exponent(rows: list[dict[str, Any]], what: str) -> float:
+    sizes, values = (np.log([row[name] for row in rows[-3:]]) for name in ("size", what))
+    return float(np.polyfit(sizes, values, 1)[0])
