@@ -154,7 +154,7 @@ def read_scores(
     >>> read_scores(["cat", "dog"], ["label", "cat", "dog"]).classes
     ('cat', 'dog')
     >>> read_scores({"p": [7, 8]}, ["label", "p"])
-    ScoreColumns(columns=('p',), classes=(7, 8), is_list=True)
+    ScoreColumns(columns=('p',), classes=(7, 8), is_list=True, threshold=None)
     """
     if threshold is not None:
         return _one_score(scores, columns, threshold)
