@@ -33,7 +33,7 @@ from deconfuse.scaling.solve import solve
 if TYPE_CHECKING:
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
 
-__all__ = ["Cell", "Method", "MethodName", "Normalized", "normalize"]
+__all__ = ["Cell", "Method", "MethodName", "Normalized", "check_epsilon", "normalize"]
 
 FloatArray = NDArray[np.float64]
 Method = Literal["row", "col", "all", "bi"]
@@ -409,7 +409,7 @@ def normalize(
     """
     cm = ConfusionMatrix._from_bare(matrix)
     kind = _check_method(method)
-    added = _check_epsilon(epsilon, kind, cm.n_classes)
+    added = 0.0 if epsilon is None and kind != "bi" else check_epsilon(epsilon, cm.n_classes)
     if kind in ("bi", "all") and cm.total == 0 and not epsilon:
         # An epsilon that nobody asked for would be all there is to see.
         raise InputError(
@@ -483,9 +483,10 @@ def _check_method(method: str) -> Method:
     )
 
 
-def _check_epsilon(epsilon: float | None, method: Method, n_classes: int) -> float:
+def check_epsilon(epsilon: float | None, n_classes: int) -> float:
+    """Return the epsilon of bi-normalization, by default one over the number of classes."""
     if epsilon is None:
-        return 1.0 / n_classes if method == "bi" else 0.0
+        return 1.0 / n_classes
     if not is_finite_number(epsilon) or epsilon < 0:
         raise InputError(
             f"`epsilon` must be a finite number of at least 0, got {show([epsilon])}.",

@@ -15,9 +15,8 @@ from deconfuse._checks import is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.normalization import MethodName
+from deconfuse.normalization import MethodName, check_epsilon
 from deconfuse.reading.class_options import ClassOptions
-from deconfuse.statistics.cells import check_epsilon
 from deconfuse.statistics.estimate import estimate_quietly
 
 try:

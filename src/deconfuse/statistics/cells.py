@@ -20,7 +20,6 @@ __all__ = [
     "as_generator",
     "cells_of",
     "check_at_least_one",
-    "check_epsilon",
     "check_level",
     "part_of",
     "round_fairly",
@@ -153,18 +152,6 @@ def check_at_least_one(value: int, name: str) -> int:
     if not is_whole_number(value) or value < 1:
         raise InputError(f"`{name}` must be at least 1, and a whole number, got {value!r}.")
     return int(value)
-
-
-def check_epsilon(epsilon: float | None, n_classes: int) -> float:
-    """Return epsilon, by default one over the number of classes."""
-    if epsilon is None:
-        return 1.0 / n_classes
-    if not is_finite_number(epsilon) or epsilon < 0:
-        raise InputError(
-            f"`epsilon` must be a finite number of at least 0, got {epsilon!r}.",
-            hint="use 0 to add nothing, or leave it at its default.",
-        )
-    return float(epsilon)
 
 
 def check_level(level: float) -> float:

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.normalization import check_epsilon
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import (
     Cells,
@@ -21,7 +22,6 @@ from deconfuse.statistics.cells import (
     as_generator,
     cells_of,
     check_at_least_one,
-    check_epsilon,
     whole_samples,
 )
 from deconfuse.statistics.quasi_symmetry import symmetry_p_value

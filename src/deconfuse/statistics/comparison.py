@@ -13,12 +13,11 @@ from deconfuse._checks import Label, is_finite_number, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
-from deconfuse.normalization import Normalized
+from deconfuse.normalization import Normalized, check_epsilon
 from deconfuse.statistics.cells import (
     as_confusion,
     as_generator,
     check_at_least_one,
-    check_epsilon,
     check_level,
 )
 from deconfuse.statistics.conditional import Triples, triples_of

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
+from deconfuse.normalization import check_epsilon
 from deconfuse.statistics.attribution import Attribution, attribute
 from deconfuse.statistics.bias import ClassBias, class_biases
 from deconfuse.statistics.cells import (
     as_confusion,
     check_at_least_one,
-    check_epsilon,
     check_level,
     part_of,
     two_sided,
