@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 ROOT = Path(__file__).parent.parent
 ACCURACY = 0.85
 # Classes, samples per class on average, matrices.
-SIZES = ((5, 100, 200), (10, 50, 200), (20, 100, 200), (50, 400, 60), (100, 1_000, 20))
+SIZES = ((5, 100, 100), (10, 50, 100), (20, 100, 100), (50, 400, 30))
 # Standard deviation of the logs of class sizes and of bias, and of the logits of the recalls.
 SETTINGS = {
     "even": (0.0, 0.0),

@@ -18,18 +18,18 @@ _MOST = 10
 
 
 def counted_cells(comparison: Comparison) -> NDArray[np.bool_]:
-    """Return in which cells either matrix has a sample: the others hold epsilon alone."""
+    """Return in which cells either matrix has a sample."""
     first, second = (dense(n.source.counts) > 0 for n in (comparison.first, comparison.second))
     return np.asarray(first | second)
 
 
 def change_findings(comparison: Comparison) -> tuple[Finding, ...]:
     """Return the largest significant differences, from the first matrix to the second."""
-    is_sure = comparison.p_values < 1 - comparison.level
+    is_sure = (comparison.p_values < 1 - comparison.level) & ~np.isnan(comparison.difference)
     cells = np.argwhere(is_sure & counted_cells(comparison))
     size = np.abs(comparison.difference)[tuple(cells.T)]
     largest = cells[np.argsort(-size, kind="stable")][:_MOST]
-    values = [dense(n.matrix) for n in (comparison.first, comparison.second)]
+    values = [estimate.matrix for estimate in comparison.estimates]
     return tuple(_finding(comparison, values, i, j) for i, j in largest.tolist())
 
 

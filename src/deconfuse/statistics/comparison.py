@@ -21,6 +21,7 @@ from deconfuse.statistics.cells import (
     check_level,
 )
 from deconfuse.statistics.conditional import Triples, triples_of
+from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
 from deconfuse.statistics.multiplicity import Correction, adjust
 from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes
@@ -74,11 +75,13 @@ class Comparison:
         The smallest ``p_value`` that samples with these margins could have given. Where it is not
         below ``1 - level``, this test cannot show any difference, see `can_tell`.
     first, second : Normalized
-        The bi-normalized matrices, with classes in the order of the first.
+        The bi-normalized counts (the definition), with classes in the order of the first.
+    estimates : tuple of two BiEstimate
+        The bi-normalized matrices behind both; values and differences of cells come from them.
     overlap : float
-        The Overlap of both, as it is seen: noise makes it lower than it is.
+        The Overlap of ``first`` and ``second``, as it is seen: noise makes it lower than it is.
     difference : ndarray of shape (n_classes, n_classes)
-        Of the bi-normalized matrices, second minus first.
+        Of the estimates, second minus first; NaN where a class has no samples.
     raw_p_values : ndarray of shape (n_classes, n_classes)
         Of no difference in a cell, each for itself.
     p_values : ndarray of shape (n_classes, n_classes)
@@ -98,6 +101,7 @@ class Comparison:
     bias_p_value: float
     first: Normalized
     second: Normalized
+    estimates: tuple[BiEstimate, BiEstimate]
     overlap: float
     difference: FloatArray
     raw_p_values: FloatArray
@@ -126,7 +130,7 @@ class Comparison:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Standard errors of the difference, by the delta method."""
+        """Standard errors of the difference of the definitions, by the delta method."""
         return self._spread.errors
 
     @property
@@ -233,7 +237,7 @@ class Comparison:
         check_at_least_one(k, "k")
         # Corrected p-values tie at one; the raw ones and the size of the difference do not.
         order = np.lexsort((-np.abs(self.difference).ravel(), self.raw_p_values.ravel()))[:k]
-        first, second = self._spread.first.matrix, self._spread.second.matrix
+        first, second = (estimate.matrix for estimate in self.estimates)
         cells = [divmod(int(place), len(self.labels)) for place in order]
         return [
             CellDifference(
@@ -321,7 +325,7 @@ def compare(
         The predictions behind both matrices, when two models predicted the same samples: what both
         do alike then does not blur what they do differently.
     epsilon : float, optional
-        Added to every cell of both; by default ``1 / n_classes``. Must be positive.
+        Of the definition, whose Overlap is given; see `deconfuse.normalize`. Must be positive.
     level : float
         Level of the intervals.
     rng : numpy.random.Generator or int, optional
@@ -398,6 +402,7 @@ def compare(
     generator = as_generator(_SEED if rng is None else rng)
     seed = int(generator.integers(2**62))
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
+    estimates = (estimate_quietly(one, float(level)), estimate_quietly(other, float(level)))
     sides = [Side.of(n) for n in normalized]
     _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
@@ -415,8 +420,9 @@ def compare(
         ),
         first=normalized[0],
         second=normalized[1],
+        estimates=estimates,
         overlap=overlap(normalized[0], normalized[1]),
-        difference=sides[1].matrix - sides[0].matrix,
+        difference=estimates[1].matrix - estimates[0].matrix,
         raw_p_values=tested.raw,
         p_values=tested.corrected,
         p_value=tested.p_value,

@@ -179,7 +179,7 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
 
 def _similarity(comparison: Comparison, alpha: float) -> str:
     # The same predictions for the same samples need no test.
-    is_same = comparison.is_paired and not comparison.difference.any()
+    is_same = comparison.is_paired and not np.nan_to_num(comparison.difference).any()
     if comparison.p_value < alpha or comparison.can_tell or is_same:
         return _test(comparison.p_value, alpha)
     if all(_is_surely_right(n.source) for n in (comparison.first, comparison.second)):
