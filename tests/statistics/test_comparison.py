@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 from scipy.stats import binom, chi2, chi2_contingency
 
-from deconfuse import ConfusionMatrix, DeconfuseWarning, InputError, compare, normalize, overlap
+from deconfuse import (
+    ConfusionMatrix,
+    DeconfuseWarning,
+    InputError,
+    compare,
+    estimate_bi,
+    normalize,
+    overlap,
+)
 from deconfuse.statistics.cells import Cells
 from deconfuse.statistics.comparison_text import deteriorations
 from deconfuse.statistics.margin_tests import bias_test, label_share_test
@@ -509,3 +517,13 @@ def test_equal_classifiers_pass_the_gate() -> None:
         cells = [Cells(c.astype(float), c.astype(float), 1.0) for c in both]
         alarms += bool(deteriorations(tuple(range(6)), Scores(*cells), 0.0))
     assert alarms <= binom.ppf(0.999, runs, 0.05)
+
+
+def test_cells_are_compared_by_their_estimates() -> None:
+    counts = [[90, 10, 0], [12, 80, 4], [1, 5, 95]], [[80, 5, 25], [4, 85, 4], [30, 6, 70]]
+    c = compare(*counts)
+    one, other = (estimate_bi(matrix).matrix for matrix in counts)
+    np.testing.assert_allclose(c.difference, other - one)
+    cell = c.top(1)[0]
+    i, j = c.labels.index(cell.true), c.labels.index(cell.pred)
+    assert (cell.first, cell.second) == (one[i, j], other[i, j])

@@ -281,3 +281,24 @@ def test_it_is_closer_to_the_truth_and_covers_it() -> None:
     ours, recipes = np.mean(gaps, axis=0)
     assert ours < 0.7 * recipes
     assert abs(np.mean(scores)) < 0.01
+
+
+def test_a_group_of_classes_is_pooled_without_a_matrix() -> None:
+    counts = draw_counts(
+        error_rates(6, np.random.default_rng(5)) / 6, 300, np.random.default_rng(5)
+    )
+    estimate = dc.estimate_bi(counts)
+    inside = np.array([True, False, True, True, False, False])
+    into, source, within = estimate.pooled(inside)
+    np.testing.assert_allclose(into, estimate.matrix[:, inside].sum(axis=1))
+    np.testing.assert_allclose(source, estimate.matrix[inside].sum(axis=0))
+    assert within == pytest.approx(estimate.matrix[np.ix_(inside, inside)].sum() / 3)
+
+
+def test_a_pair_unlike_all_others_is_hardly_shrunk() -> None:
+    counts = np.full((12, 12), 6) + np.diag(np.full(12, 94))
+    counts[3, 8] = counts[8, 3] = 40
+    estimate = dc.estimate_bi(counts)
+    b = estimate.matrix
+    similarity = b[3, 8] / np.sqrt(b[3, 3] * b[8, 8])
+    assert similarity == pytest.approx(0.4, rel=0.05)
