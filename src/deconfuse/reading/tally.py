@@ -23,10 +23,10 @@ _WIDEST = 2048
 _NARROWEST = 16
 # Up to so many cells per pair, a fresh histogram costs less than scattered additions, and no lock.
 _FEW_CELLS = 8
+# With more cells per pair of the first piece, and some to spare, there is no histogram at all.
+_MOST_CELLS = 64
 # Pairs gathered before they are summed together.
 _RUN = 1 << 21
-# Sums of integers below this are exact as floats.
-_EXACT = 2.0**53
 _LARGEST_TOTAL = 2.0**63 - 2.0**40
 
 Codes = npt.NDArray[Any]
@@ -73,10 +73,11 @@ class Tally:
         self, true: Codes, pred: Codes, bound: int, weights: npt.NDArray[Any] | None = None
     ) -> None:
         """Count one piece: arrays of equal length, not empty, of codes below ``bound``."""
-        self._bound = max(self._bound, bound)
+        is_first, self._bound = self._bound == 0, max(self._bound, bound)
         if weights is not None and weights.dtype.kind == "i":
             self._total += float(weights.sum(dtype=np.float64))
-        if self._square is not None and self._bound <= _WIDEST:
+        is_wide = self._bound > _WIDEST or (is_first and bound**2 > _MOST_CELLS * (len(true) + 256))
+        if self._square is not None and not is_wide:
             self._square.add(true, pred, bound, weights)
             return
         self._settled = self._runs()
@@ -198,7 +199,8 @@ def _add(
     sums: npt.NDArray[Any], cells: npt.NDArray[np.int64], weights: npt.NDArray[Any] | None
 ) -> None:
     """Add weights, or one each, at their cells of ``sums``."""
-    is_exact = weights is None or weights.dtype.kind == "f" or weights.max() < _EXACT / len(weights)
+    # As floats, large integers would lose their last digits.
+    is_exact = weights is None or weights.dtype.kind == "f"
     if is_exact and _FEW_CELLS * len(cells) >= len(sums):
         sums += np.bincount(cells, weights, minlength=len(sums)).astype(sums.dtype, copy=False)
     else:
