@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "logic"
 def test_the_logic_passes_under_node() -> None:
     require(programs=("node",))
     files = sorted(str(path) for path in FOLDER.glob("*.test.mjs"))
-    assert len(files) == 5
+    assert len(files) == 6
     run = subprocess.run(["node", "--test", *files], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "# fail 0" in run.stdout

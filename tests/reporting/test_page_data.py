@@ -685,10 +685,10 @@ def test_without_scripts_the_findings_are_still_there(browser: Any, tmp_path: Pa
 def test_a_broken_payload_says_so_and_keeps_the_text(browser: Any, tmp_path: Path) -> None:
     path = dc.report(matrix(6, 2_000), tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('"schema_version":1', '"schema_version":9'), encoding="utf-8")
+    path.write_text(text.replace('"schema_version":2', '"schema_version":9'), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
-    assert "could not start: this explorer reads payloads of version 1" in page.inner_text("body")
+    assert "could not start: this explorer reads payloads of version 2" in page.inner_text("body")
     assert "are similar" in page.inner_text("body")
     page.close()
 

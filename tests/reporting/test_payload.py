@@ -42,14 +42,15 @@ def test_the_browser_reads_the_version_that_python_writes() -> None:
 # A change here changes what old pages and new explorers say to each other: raise the version.
 KEYS = {
     "ReportPayload": (
-        "schema_version generator title headline labels limits models findings similarity_order "
-        "linkage bucket directory samples geometry comparison kinds groups other_samples"
+        "schema_version generator title headline labels outcomes limits models findings "
+        "similarity_order linkage bucket directory samples geometry comparison kinds groups other_samples"
     ),
     "ModelPayload": (
-        "name total weighted cells counts scalings estimate intervals attribution classes "
-        "bucket_values headline scores"
+        "name total n_samples weighted cells counts scalings estimate intervals attribution "
+        "classes bucket_values headline scores outcomes"
     ),
     "EstimatePayload": "rows columns unit shape concentration wide outliers least",
+    "OutcomePayload": "outcome side counts low high others",
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",
     "AttributionPayload": "base label prediction",
@@ -71,8 +72,8 @@ KEYS = {
 }
 
 
-def test_version_one_has_these_keys() -> None:
-    assert schema.SCHEMA_VERSION == 1
+def test_version_two_has_these_keys() -> None:
+    assert schema.SCHEMA_VERSION == 2
     records = [name for name in schema.__all__ if name.endswith("Payload")]
     assert {
         name: " ".join(f.name for f in fields(getattr(schema, name))) for name in records

@@ -15,7 +15,7 @@ from PIL import Image
 
 import deconfuse as dc
 from deconfuse.reporting import render
-from deconfuse.reporting.samples import samples_payload
+from deconfuse.reporting.samples import PageCells, samples_payload
 from deconfuse.reporting.shown_classes import Shown
 from deconfuse.reporting.thumbnails import Thumbnails
 from tests.reporting.studies import matrix, predictions
@@ -140,7 +140,7 @@ def test_series_are_looked_up_by_position(tmp_path: Path) -> None:
     frame = frame[frame.id != 3]
     cm = dc.ConfusionMatrix.from_predictions(frame.y, frame.p)
     samples = dc.Samples(frame.y, frame.p, ids=frame.id)
-    told = samples_payload(samples, cm, Shown(np.arange(2), bucket=False), np.ones((2, 2)))
+    told = samples_payload(samples, cm, PageCells(Shown(np.arange(2), bucket=False), (), np.ones((2, 2))))
     assert told.ids == ("4", "0", "1", "5", "2")
 
 
@@ -172,7 +172,7 @@ def test_every_listed_row_is_in_its_cell(seed: int, per_cell: int) -> None:
     true, pred = predictions(5, 200, seed)
     cm = dc.ConfusionMatrix.from_predictions(true, pred, labels=range(5))
     samples = dc.Samples(true, pred, max_per_cell=per_cell)
-    told = samples_payload(samples, cm, Shown(np.arange(5), bucket=False), np.ones((5, 5)))
+    told = samples_payload(samples, cm, PageCells(Shown(np.arange(5), bucket=False), (), np.ones((5, 5))))
     assert told.rows is not None
     cells, offsets, rows = told.cells.decode(), told.offsets.decode(), told.rows.decode()
     for k, cell in enumerate(cells):
@@ -185,11 +185,11 @@ def test_every_listed_row_is_in_its_cell(seed: int, per_cell: int) -> None:
 def test_weighted_samples_are_only_checked_for_being_there() -> None:
     cm = dc.ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 1], sample_weight=[0.5, 0.5, 2.0])
     shown = Shown(np.arange(2), bucket=False)
-    told = samples_payload(dc.Samples([0, 0, 1], [0, 0, 1]), cm, shown, np.ones((2, 2)))
+    told = samples_payload(dc.Samples([0, 0, 1], [0, 0, 1]), cm, PageCells(shown, (), np.ones((2, 2))))
     assert told.rows is not None
     assert told.rows.decode().tolist() == [0, 1, 2]
     with pytest.raises(dc.InputError, match="where the matrix counts 0"):
-        samples_payload(dc.Samples([0], [1]), cm, shown, np.ones((2, 2)))
+        samples_payload(dc.Samples([0], [1]), cm, PageCells(shown, (), np.ones((2, 2))))
 
 
 def pixels(url: str) -> np.ndarray:
@@ -233,7 +233,7 @@ def test_the_closest_pair_gets_its_pictures_first() -> None:
     closeness[1, 2] = 1.0
     images = np.random.default_rng(0).integers(0, 255, (30, 8, 8), dtype=np.uint8)
     samples = dc.Samples(true, pred, images=images, max_image_bytes=400)
-    told = samples_payload(samples, cm, Shown(np.arange(3), bucket=False), closeness)
+    told = samples_payload(samples, cm, PageCells(Shown(np.arange(3), bucket=False), (), closeness))
     assert told.image_at is not None
     assert told.rows is not None
     assert told.rows.decode()[told.image_at.decode() == 0].tolist() == [19]
@@ -261,6 +261,6 @@ def test_a_million_bytes_of_samples_are_bounded() -> None:
     samples = dc.Samples(
         [f"class {k}" for k in true], [f"class {k}" for k in pred], max_per_cell=10_000
     )
-    told = samples_payload(samples, cm, Shown(np.arange(300), bucket=False), np.ones((300, 300)))
+    told = samples_payload(samples, cm, PageCells(Shown(np.arange(300), bucket=False), (), np.ones((300, 300))))
     assert told.rows is not None
     assert told.rows.decode().size <= 120_000

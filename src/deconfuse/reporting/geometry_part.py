@@ -32,13 +32,19 @@ def geometry_payload(
 ) -> GeometryPayload:
     """Return what the page shows of the embeddings of the samples."""
     points = check_embeddings(embeddings, len(samples.y_true))
+    true, pred = sample_positions(samples, cm)
+    if cm.outcomes:
+        # A sample without a class on both sides is not part of any geometry of classes.
+        inside = (true < cm.n_classes) & (pred < cm.n_classes)
+        points, true, pred = points[inside], true[inside], pred[inside]
+    names = np.array(cm.labels, dtype=object)
     matrices: dict[str, EncodedArray] = {}
     agreement: dict[str, dict[str, float]] = {}
     if not shown.bucket and cm.n_classes <= _MATRIX_CLASSES:
         found = geometric_confusions(
             points,
-            samples.y_true,
-            samples.y_pred,
+            names[true],
+            names[pred],
             labels=cm.labels,
             # Narrow embeddings need no warning here: the page shows what there is.
             n_components=min(_COMPONENTS, points.shape[1]),
@@ -55,17 +61,16 @@ def geometry_payload(
             for weighting, row in zip(table.weightings, table.overlap, strict=True)
         }
     return GeometryPayload(
-        matrices=matrices, agreement=agreement, points=_points(points, samples, cm, shown)
+        matrices=matrices,
+        agreement=agreement,
+        points=_points(points, *(shown.place(cm.n_classes)[side] for side in (true, pred))),
     )
 
 
 def _points(
-    points: NDArray[Any], samples: Samples, cm: ConfusionMatrix, shown: Shown
+    points: NDArray[Any], true: NDArray[np.int64], pred: NDArray[np.int64]
 ) -> PointsPayload:
     """Return the first two principal components of an even choice of the samples."""
-    place = shown.place(cm.n_classes)
-    true = place[cm.index_of(samples.y_true)]
-    pred = place[cm.index_of(samples.y_pred)]
     coordinates = fit_projection(points, 2).apply(points)
     if coordinates.shape[1] < 2:
         # Points on one line, or all in one place.

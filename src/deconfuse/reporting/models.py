@@ -17,6 +17,7 @@ from deconfuse.reporting.payload import (
     EstimatePayload,
     IntervalPayload,
     ModelPayload,
+    OutcomePayload,
     ScalingPayload,
     encode,
 )
@@ -53,9 +54,11 @@ def model_payload(study: Study, name: str) -> ModelPayload:
     scores = {
         score: float(getattr(cm, score)) for score in ("accuracy", "balanced_accuracy", "macro_f1")
     }
+    scores["coverage"] = found.outcomes.coverage
     return ModelPayload(
         name=name,
         total=_number(cm.total),
+        n_samples=_number(cm.n_samples),
         weighted=cm.is_weighted,
         cells=encode(cells, "u4"),
         counts=encode(counts, "u4" if whole else "f8"),
@@ -69,6 +72,7 @@ def model_payload(study: Study, name: str) -> ModelPayload:
         ),
         headline=found.headline,
         scores={name: plain_value(value) for name, value in scores.items()},
+        outcomes=_outcomes(found, shown, study.outcomes),
     )
 
 
@@ -244,3 +248,22 @@ def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
         grades=(*("poor" if item is None else item.grade for item in known), *blank),
         reasons=(*("" if item is None else ", ".join(item.reasons) for item in known), *blank),
     )
+
+
+def _outcomes(
+    found: Diagnosis, shown: Shown, names: tuple[str, ...]
+) -> tuple[OutcomePayload, ...]:
+    """Return the rates of outcomes for the shown classes; the bucket has a count alone."""
+    n_classes, pad = found.source.n_classes, np.full(int(shown.bucket), np.nan)
+    place = shown.place(n_classes)
+    parts = []
+    for k, (outcome, side) in enumerate(found.outcomes.p_values):
+        # Rates come outcome by outcome, each with all classes.
+        rates = found.outcomes[k * n_classes : (k + 1) * n_classes]
+        counts = np.bincount(place, [rate.count for rate in rates], minlength=shown.n)
+        ends = {
+            name: encode(np.append([getattr(rates[at], name) for at in shown.kept], pad), "f8")
+            for name in ("low", "high", "others")
+        }
+        parts.append(OutcomePayload(names.index(outcome), side, encode(counts, "f8"), **ends))
+    return tuple(parts)

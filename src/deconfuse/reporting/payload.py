@@ -31,6 +31,7 @@ __all__ = [
     "KindPayload",
     "LimitsPayload",
     "ModelPayload",
+    "OutcomePayload",
     "PointsPayload",
     "ReportPayload",
     "SamplesPayload",
@@ -39,7 +40,7 @@ __all__ = [
     "to_json",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 ArrayType = Literal["u2", "u4", "i4", "f4", "f8"]
 
@@ -135,14 +136,33 @@ class ClassesPayload:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomePayload:
+    """How often one outcome occurs per class: samples, and the interval of their share.
+
+    ``outcome`` is its position among those of the report. On the side "answer" classes are the
+    true ones, on the side "background" the predicted ones. ``others`` is the share of all other
+    classes together.
+    """
+
+    outcome: int
+    side: str
+    counts: EncodedArray
+    low: EncodedArray
+    high: EncodedArray
+    others: EncodedArray
+
+
+@dataclass(frozen=True, slots=True)
 class ModelPayload:
     """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals.
 
-    ``scores`` are accuracy, balanced accuracy and macro F1.
+    ``total`` are the samples of these cells, ``n_samples`` also those with an outcome. ``scores``
+    are accuracy, balanced accuracy, macro F1, and the share of samples for which a class was named.
     """
 
     name: str
     total: float
+    n_samples: float
     weighted: bool
     cells: EncodedArray
     counts: EncodedArray
@@ -154,13 +174,15 @@ class ModelPayload:
     bucket_values: dict[str, BucketValuesPayload] | None
     headline: str
     scores: dict[str, float | None]
+    outcomes: tuple[OutcomePayload, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FindingPayload:
     """One sentence about the classifier, what to do, and the cells or classes it speaks of.
 
-    ``ranks`` are those of a pair of classes: by similarity, and by counts.
+    ``ranks`` are those of a pair of classes: by similarity, and by counts. In cells, outcomes are
+    counted after the classes.
     """
 
     kind: str
@@ -229,7 +251,8 @@ class DirectoryPayload:
 class SamplesPayload:
     """Samples behind the cells: for each cell listed, a run of row numbers or ids.
 
-    Each with its picture, its text and the score of its prediction, where there are some.
+    Cells are ``i * m + j``, where ``m`` is the number of classes and of outcomes, which follow the
+    classes. Each sample comes with its picture, its text and the score of its prediction, where there are some.
     """
 
     noun: str
@@ -278,7 +301,8 @@ class ComparisonPayload:
 class ReportPayload:
     """Everything a report shows, in any format.
 
-    ``samples`` are those of the first matrix, ``other_samples`` of others by their names.
+    ``samples`` are those of the first matrix, ``other_samples`` of others by their names;
+    ``outcomes`` are the names of answers that are no class, of all matrices.
     """
 
     schema_version: int
@@ -286,6 +310,7 @@ class ReportPayload:
     title: str
     headline: str
     labels: tuple[str, ...]
+    outcomes: tuple[str, ...]
     limits: LimitsPayload
     models: tuple[ModelPayload, ...]
     findings: tuple[FindingPayload, ...]

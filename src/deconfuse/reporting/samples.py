@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse._checks import show
 from deconfuse._text import shorten
 from deconfuse.errors import InputError
+from deconfuse.reading.columns import distinct_integers, open_labels
 from deconfuse.reading.sequences import positions_of
 from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
 from deconfuse.reporting.thumbnails import Thumbnails
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reporting.shown_classes import Shown
 
-__all__ = ["Samples", "samples_payload"]
+__all__ = ["PageCells", "Samples", "sample_positions", "samples_payload"]
 
 IntArray = NDArray[np.int64]
 
@@ -42,8 +44,8 @@ class Samples:
     Parameters
     ----------
     y_true, y_pred : sequence of shape (n_samples,)
-        Labels and predictions, classes of the matrix of the report. All samples of the matrix, or
-        some of them.
+        Labels and predictions, classes or outcomes of the matrix of the report. All samples of the
+        matrix, or some of them.
     ids : sequence of shape (n_samples,), optional
         What to call the samples; their row numbers, from 0, by default.
     images : sequence of shape (n_samples,), optional
@@ -58,6 +60,9 @@ class Samples:
         How many samples of a cell the page lists at most.
     max_image_bytes : int
         How many bytes of thumbnails the page carries at most. The most confused cells go first.
+    other, missing : str, optional
+        The outcomes that take every prediction outside the classes, and missing predictions, where
+        the matrix was counted with them.
 
     Examples
     --------
@@ -74,6 +79,8 @@ class Samples:
     scores: Any = None
     max_per_cell: int = 12
     max_image_bytes: int = 1_500_000
+    other: str | None = None
+    missing: str | None = None
 
     def __post_init__(self) -> None:
         n_true, n_pred = len(self.y_true), len(self.y_pred)
@@ -104,38 +111,48 @@ class Samples:
         return f"<Samples: {len(self.y_true):,}{' with ' if extras else ''}{', '.join(extras)}>"
 
 
-def samples_payload(
-    samples: Samples, cm: ConfusionMatrix, shown: Shown, closeness: NDArray[np.float64]
-) -> SamplesPayload:
-    """Return the rows behind each shown cell; ``closeness`` ranks cells for their pictures."""
-    kept = _with_classes(samples, cm)
-    true, pred = (
-        positions_of(
-            [values[row] for row in kept] if cm.outcomes else values, cm.classes, name=name
-        )
-        for values, name in (
-            (samples.y_true, "samples.y_true"),
-            (samples.y_pred, "samples.y_pred"),
-        )
-    )
+@dataclass(frozen=True, slots=True)
+class PageCells:
+    """The cells of a page: its classes, then the outcomes; ``closeness`` ranks those of classes."""
+
+    shown: Shown
+    outcomes: tuple[str, ...]
+    closeness: NDArray[np.float64]
+
+    @property
+    def side(self) -> int:
+        """Classes and outcomes."""
+        return self.shown.n + len(self.outcomes)
+
+    def place(self, cm: ConfusionMatrix) -> NDArray[np.int64]:
+        """Return the page's row of every class of a matrix, then of its outcomes."""
+        own = [self.shown.n + self.outcomes.index(name) for name in cm.outcomes]
+        return np.concatenate([self.shown.place(cm.n_classes), np.array(own, dtype=np.int64)])
+
+
+def samples_payload(samples: Samples, cm: ConfusionMatrix, page: PageCells) -> SamplesPayload:
+    """Return the rows behind each cell of the page."""
+    true, pred = sample_positions(samples, cm)
     _check_inside(cm, true, pred)
-    place = shown.place(cm.n_classes)
-    keys = place[true] * shown.n + place[pred]
+    side = page.side
+    keys = page.place(cm)[true] * side + page.place(cm)[pred]
     scores = _scores(samples)
-    rows = np.argsort(keys, kind="stable") if scores is None else np.lexsort((-scores[kept], keys))
+    rows = np.argsort(keys, kind="stable") if scores is None else np.lexsort((-scores, keys))
     cells, starts, sizes = np.unique(keys[rows], return_index=True, return_counts=True)
-    on_diagonal = cells // shown.n == cells % shown.n
+    on_diagonal = cells // side == cells % side
     most = np.where(on_diagonal, min(samples.max_per_cell, _DIAGONAL_SAMPLES), samples.max_per_cell)
     taken = np.minimum(sizes, most)
     taken = _within(taken, on_diagonal)
     offsets = np.concatenate([[0], np.cumsum(taken)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], taken)
-    listed = kept[rows[np.repeat(starts, taken) + within]]
+    listed = rows[np.repeat(starts, taken) + within]
     ids = None if samples.ids is None else tuple(str(samples.ids[row]) for row in listed)
     image_at: EncodedArray | None = None
     images: tuple[str, ...] = ()
     if samples.images is not None:
-        order = _picture_order(cells, offsets, shown.n, closeness)
+        beside = side - page.shown.n
+        closeness = np.pad(page.closeness, ((0, beside), (0, beside)))
+        order = _picture_order(cells, offsets, side, closeness)
         thumbnails = Thumbnails.of(samples.images, samples.max_image_bytes)
         at, images = thumbnails.make(listed, order)
         image_at = encode(at, "i4")
@@ -172,17 +189,46 @@ def _scores(samples: Samples) -> NDArray[np.float64] | None:
     return scores
 
 
-def _with_classes(samples: Samples, cm: ConfusionMatrix) -> NDArray[np.int64]:
-    """Return the samples inside the square; those with an outcome are beside it."""
+def sample_positions(
+    samples: Samples, cm: ConfusionMatrix
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the true and the predicted class of each sample; outcomes follow the classes."""
+    instead = {"other": samples.other, "missing": samples.missing}
+    return (
+        _positions(samples.y_true, cm, "samples.y_true", {}),
+        _positions(samples.y_pred, cm, "samples.y_pred", instead),
+    )
+
+
+def _positions(
+    values: Any, cm: ConfusionMatrix, name: str, instead: dict[str, str | None]
+) -> NDArray[np.intp]:
+    """Return the position of each value among the classes, which the outcomes follow."""
     if not cm.outcomes:
-        return np.arange(len(samples.y_true))
-    pairs = zip(samples.y_true, samples.y_pred, strict=True)
-    inside = [true in cm.classes and pred in cm.classes for true, pred in pairs]
-    return np.flatnonzero(inside)
+        return positions_of(values, cm.classes, name=name)
+    column = open_labels(values, name=name)
+    distinct, codes = distinct_integers(column.codes(0, column.size))
+    outcomes = {outcome: cm.n_classes + k for k, outcome in enumerate(cm.outcomes)}
+    positions = []
+    for label in column.labels(distinct):
+        if label is not None and label in cm.classes:
+            positions.append(cm.classes.place[label])
+            continue
+        outcome = label if label in outcomes else instead.get("missing" if label is None else "other")
+        if outcome not in outcomes:
+            raise InputError(
+                f"Values of `{name}` must be classes or outcomes of the matrix, got {label!r}.",
+                hint=f"the outcomes are {show(cm.outcomes)}; `other` and `missing` of `Samples` say"
+                " which takes other predictions.",
+            )
+        positions.append(outcomes[outcome])
+    return np.array(positions, dtype=np.intp)[codes]
 
 
 def _check_inside(cm: ConfusionMatrix, true: Any, pred: Any) -> None:
     """Refuse samples that the matrix cannot have counted: the page would contradict itself."""
+    inside = (true < cm.n_classes) & (pred < cm.n_classes)
+    true, pred = true[inside], pred[inside]
     shape = (cm.n_classes, cm.n_classes)
     tally = sparse.coo_array((np.ones(true.size), (true, pred)), shape=shape).tocsr()
     entries = sparse.coo_array(tally)

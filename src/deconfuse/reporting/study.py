@@ -114,6 +114,12 @@ class Study:
         matrix: ConfusionMatrix = self.matrices[self.names[0]]
         return matrix
 
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """Names of answers that are no class, of all matrices."""
+        names = (name for matrix in self.matrices.values() for name in matrix.outcomes)
+        return tuple(dict.fromkeys(names))
+
     def diagnosis(self, name: str | None = None) -> Diagnosis:
         """Return the diagnosis of one matrix, by default of the last: the newest of several."""
         name = self.names[-1] if name is None else name

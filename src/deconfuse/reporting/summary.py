@@ -27,7 +27,7 @@ from deconfuse.reporting.payload import (
     SamplesPayload,
     encode,
 )
-from deconfuse.reporting.samples import samples_payload
+from deconfuse.reporting.samples import PageCells, samples_payload
 from deconfuse.reporting.shown_classes import closeness_of, directory_payload
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
@@ -50,6 +50,7 @@ def summarize(study: Study, title: str) -> ReportPayload:
         title=title,
         headline=study.headline,
         labels=(*labels, f"other ({hidden:,} classes)") if shown.bucket else labels,
+        outcomes=study.outcomes,
         limits=LimitsPayload(FEW_SAMPLES, study.level, float(norm.ppf(0.5 + study.level / 2))),
         models=tuple(model_payload(study, name) for name in study.names),
         findings=_findings(study),
@@ -72,7 +73,8 @@ def summarize(study: Study, title: str) -> ReportPayload:
 
 def _samples(study: Study, name: str) -> SamplesPayload:
     closeness = closeness_of(study.bi(name), study.shown)
-    return samples_payload(study.samples[name], study.matrices[name], study.shown, closeness)
+    page = PageCells(study.shown, study.outcomes, closeness)
+    return samples_payload(study.samples[name], study.matrices[name], page)
 
 
 def _order(study: Study) -> EncodedArray | None:
@@ -108,35 +110,36 @@ def _groups(study: Study) -> tuple[GroupPayload, ...]:
 
 
 def _findings(study: Study) -> tuple[FindingPayload, ...]:
-    place = study.shown.place(study.first.n_classes)
     ranks = {
         (pair.first, pair.second): (pair.rank, pair.raw_rank)
         for pair in study.diagnosis().look_alikes
     }
     return tuple(
-        _finding(found, study.first, place, ranks.get(found.classes))  # type: ignore[arg-type]
+        _finding(found, study, ranks.get(found.classes))  # type: ignore[arg-type]
         for found in study.findings
     )
 
 
-def _finding(
-    found: Finding, cm: ConfusionMatrix, place: NDArray[np.int64], ranks: tuple[int, int] | None
-) -> FindingPayload:
+def _finding(found: Finding, study: Study, ranks: tuple[int, int] | None) -> FindingPayload:
     """Return a finding with its classes as rows of the page.
 
     Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
     """
-    cells = [label for cell in found.cells for label in cell]
+    names = [*found.classes, *(label for cell in found.cells for label in cell)]
+    outcomes = {name: study.shown.n + k for k, name in enumerate(study.outcomes)}
     # One lookup for all: it costs as much as there are classes in the matrix.
-    rows = place[cm.index_of([*found.classes, *cells])].tolist() if found.classes or cells else []
+    classes = [name for name in names if name not in outcomes]
+    place = study.shown.place(study.first.n_classes)
+    rows = iter(place[study.first.index_of(classes)].tolist() if classes else ())
+    at = [outcomes[name] if name in outcomes else next(rows) for name in names]  # type: ignore[index]
     n_classes = len(found.classes)
-    pairs = zip(rows[n_classes::2], rows[n_classes + 1 :: 2], strict=True)
+    pairs = zip(at[n_classes::2], at[n_classes + 1 :: 2], strict=True)
     return FindingPayload(
         kind=found.kind,
         severity=float(found.severity),
         sentence=found.sentence,
         advice=found.advice,
         cells=tuple(dict.fromkeys(pairs)),
-        classes=tuple(dict.fromkeys(rows[:n_classes])),
+        classes=tuple(dict.fromkeys(at[:n_classes])),
         ranks=ranks,
     )

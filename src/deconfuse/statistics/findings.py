@@ -55,7 +55,7 @@ class Finding:
     classes : tuple
         The classes it speaks of.
     cells : tuple of (true, predicted)
-        The cells it speaks of.
+        The cells it speaks of; an outcome stands where a class was not named.
     """
 
     kind: FindingKind

@@ -364,7 +364,8 @@ def _class_finding(rate: OutcomeRate) -> Finding:
     else:
         sentence = f"The label is {outcome} in {of} predictions of {name}: {share}, {others}."
         advice = "Look at these predictions: nothing of a class was there. A threshold may help."
-    return Finding("outcome", min(rate.rate, 1.0), sentence, advice, (rate.label,))
+    cell = (rate.label, rate.outcome) if rate.side == "answer" else (rate.outcome, rate.label)
+    return Finding("outcome", min(rate.rate, 1.0), sentence, advice, (rate.label,), (cell,))
 
 
 def _total_finding(chosen: Sequence[OutcomeRate], level: float, unit: float) -> Finding:

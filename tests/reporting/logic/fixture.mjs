@@ -26,14 +26,15 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
   const ones = Array(n).fill(1);
   const scaling = (l, r, e = 0) => ({ epsilon: e, left: encode(l, "f8"), right: encode(r, "f8"), status: "converged", residual: 0 });
   return {
-    schema_version: 1,
+    schema_version: 2,
     generator: "test",
     title: "test",
     headline: "A test.",
     labels: labels ?? counts.map((_, k) => `c${k}`),
+    outcomes: [],
     limits: { few_samples: 5, level: 0.95, quantile: 1.959964 },
     models: [{
-      name: "A", total, weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
+      name: "A", total, n_samples: total, outcomes: [], weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
       scalings: {
         row: scaling(rows.map((v) => (v ? 1 / v : NaN)), ones), col: scaling(ones, cols.map((v) => (v ? 1 / v : NaN))),
         all: scaling(Array(n).fill(1 / total), ones), bi: scaling(left ?? ones, right ?? ones, epsilon),

@@ -29,7 +29,7 @@ test("cells are left (count + epsilon) right", () => {
 });
 
 test("another schema version is refused, by name", () => {
-  assert.throws(() => readStudy({ ...payloadOf(COUNTS), schema_version: 99 }), /version 1, this one has 99/);
+  assert.throws(() => readStudy({ ...payloadOf(COUNTS), schema_version: 99 }), /version 2, this one has 99/);
 });
 
 test("intervals are there for the cells listed, and absent where the page has none", () => {

@@ -80,6 +80,7 @@ export function legendOf(pane, theme) {
     hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or none"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"),
+    pane.strips.length > 0 && h("span", {}, swatch("apart", ""), "no class: share of its row or column"),
     pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;

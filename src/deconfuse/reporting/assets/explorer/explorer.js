@@ -14,6 +14,7 @@ import { Minimap } from "./minimap.js";
 import { METHODS, isGeometric, readStudy } from "./model.js";
 import { nameOf, nearestTo, studyOf } from "./nearest.js";
 import { mostConfusedBlock } from "./order.js";
+import { stripAt, stripWords } from "./outcomes.js";
 import { frameOf, paneOf } from "./panes.js";
 import { paletteOf, shadesOf } from "./raster.js";
 import { scatterContent } from "./scatter.js";
@@ -101,6 +102,7 @@ export class Explorer {
 
   limits() {
     return { n: this.full.n, nBranches: this.branches.size, methods: methodsOf(this.full),
+      strips: this.full.strips.map((/** @type {any} */ strip) => strip.side),
       models: this.full.models.length, nearby: (/** @type {number} */ k) => this.#nearby(k).length };
   }
 
@@ -242,8 +244,7 @@ export class Explorer {
     const second = state.beside ? this.pane(state.beside, state.model) : null;
     const paneWidth = second && width >= 640 ? Math.floor((width - 20) / 2) : width;
     const tree = state.order === "similarity" && this.tree.size > 0;
-    const unitSelection = selection && { kind: selection.kind, i: this.frame.unitOf[selection.i],
-      j: this.frame.unitOf[selection.j] };
+    const unitSelection = selection && { ...selection, i: this.frame.unitOf[selection.i], j: this.frame.unitOf[selection.j] };
     const scene = {
       frame: this.frame,
       view: this.view,
@@ -324,10 +325,10 @@ export class Explorer {
   #tellGrid(pane, selection) {
     const { canvas } = this.views[0];
     const { rows, cols } = this.shown();
-    const cell = selection?.kind === "cell" ? selection : null;
+    const cell = selection?.kind === "cell" || selection?.strip !== undefined ? selection : null;
     canvas.setAttribute("aria-label", gridLabel(pane, this.frame, rows.length));
     canvas.replaceChildren(...gridRows(pane, this.frame, rows, cols, { id: this.root.id, selection: cell }));
-    if (cell) canvas.setAttribute("aria-activedescendant", cellId(this.root.id, cell.i, cell.j));
+    if (cell) canvas.setAttribute("aria-activedescendant", cellId(this.root.id, cell));
     else canvas.removeAttribute("aria-activedescendant");
   }
 
@@ -377,7 +378,10 @@ export class Explorer {
   #pick(at) {
     const i = this.frame.units[this.frame.order[at.row]].members[0];
     const j = this.frame.units[this.frame.order[at.col]].members[0];
-    if (at.part === "row") this.store.set({ selection: { kind: "row", i, j: i } });
+    const below = at.part === "strip" && this.study.strips[at.strip].side === "background";
+    if (at.part === "strip") {
+      this.store.set({ selection: below ? { kind: "col", i: j, j, strip: at.strip } : { kind: "row", i, j: i, strip: at.strip } });
+    } else if (at.part === "row") this.store.set({ selection: { kind: "row", i, j: i } });
     else if (at.part === "col") this.store.set({ selection: { kind: "col", i: j, j } });
     else this.store.set({ selection: { kind: "cell", i, j } });
   }
@@ -419,6 +423,11 @@ export class Explorer {
     if (this.store.state.near !== null) this.showAll();
     const [cell] = finding.cells;
     const [k] = finding.classes;
+    if (finding.kind === "outcome" && cell) {
+      this.focusOn({ kind: cell[1] >= this.full.n ? "row" : "col", i: k, j: k, strip: stripAt(this.full, cell) },
+        { model: String(this.study.models.length - 1) });
+      return;
+    }
     const biased = ["over_predicted", "under_predicted"].includes(finding.kind);
     // A bias shows in row, where the column sums are its ratios; in bi it has been divided out.
     const method = biased ? "row" : finding.kind === "careful" ? this.store.state.method : "bi";
@@ -434,8 +443,10 @@ export class Explorer {
   #pointed(at, event) {
     const before = this.hover;
     const { order, units } = this.frame;
-    this.hover = at && { i: at.part === "col" ? -1 : order[at.row], j: at.part === "row" ? -1 : order[at.col] };
-    if (before?.i !== this.hover?.i || before?.j !== this.hover?.j) {
+    const beside = at && (at.part === "row" || (at.part === "strip" && this.study.strips[at.strip].side === "answer"));
+    const below = at && !beside && at.part !== "cell";
+    this.hover = at && { i: below ? -1 : order[at.row], j: beside ? -1 : order[at.col], strip: at.strip };
+    if (before?.i !== this.hover?.i || before?.j !== this.hover?.j || before?.strip !== this.hover?.strip) {
       for (const view of [...this.views, this.before]) {
         if (!view.scene) continue;
         view.scene.hover = this.hover;
@@ -444,9 +455,13 @@ export class Explorer {
     }
     this.tip.hidden = !this.hover;
     if (!this.hover || !event) return;
-    const { i, j } = this.hover;
+    const { i, j, strip } = this.hover;
     const pane = this.pane(this.store.state.method, this.store.state.model);
-    if (j < 0) this.tip.replaceChildren("true ", nameText(units[i].label), h("br"), plural(pane.labelCounts[i], "sample"));
+    if (strip !== undefined) {
+      const names = [nameText(units[Math.max(i, j)].label), h("i", {}, pane.strips[strip].name)];
+      this.tip.replaceChildren(...(j < 0 ? [names[0], " → ", names[1]] : [names[1], " → ", names[0]]), h("br"), h("b", {},
+        stripWords(pane, pane.strips[strip], Math.max(i, j))));
+    } else if (j < 0) this.tip.replaceChildren("true ", nameText(units[i].label), h("br"), plural(pane.labelCounts[i], "sample"));
     else if (i < 0) this.tip.replaceChildren("predicted ", nameText(units[j].label), h("br"), plural(pane.predictionCounts[j],
       "prediction"));
     else this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),

@@ -2,8 +2,9 @@
 
 import { h, nameText } from "./dom.js";
 import { similarityOf } from "./explain.js";
-import { brief, count, isolate, plain, short, times } from "./format.js";
+import { brief, count, cut, isolate, percent, plain, short, times } from "./format.js";
 import { tellApart } from "./names.js";
+import { stripAt } from "./outcomes.js";
 
 // Letters of a name: two of a pair share a line.
 const PAIR = 9;
@@ -43,6 +44,15 @@ export function lineOf(study, finding) {
     const [before, after] = study.models.map((/** @type {any} */ m) => m.value("bi", i, j));
     return { names: namesOf(study, i === j ? [i] : [i, j]), between: "→", value: `${before.toFixed(2)} → ${after.toFixed(2)}`,
       share: NaN, n: "", tone: after > before === (i === j) ? "better" : "worse" };
+  }
+  if (finding.kind === "outcome" && cell) {
+    const [k] = finding.classes;
+    const { side, outcome, name } = study.strips[stripAt(study, cell)];
+    const { counts } = model.outcomes.get(`${side} ${outcome}`);
+    const others = [...model.outcomes.values()].reduce((sum, part) => sum + (part.side === side ? part.counts[k] : 0), 0);
+    const share = counts[k] / (others + (side === "answer" ? model.labelCounts : model.predictionCounts)[k]);
+    const names = [namesOf(study, [k, k])[0], cut(name, PAIR + 2)];
+    return { names: side === "answer" ? names : names.reverse(), between: "→", value: percent(share), share, n: brief(counts[k]), tone: "" };
   }
   if (finding.kind.endsWith("_predicted")) {
     const [k] = finding.classes;

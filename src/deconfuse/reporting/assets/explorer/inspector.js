@@ -5,6 +5,7 @@ import { h, nameText } from "./dom.js";
 import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
 import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
 import { isGeometric } from "./model.js";
+import { stripText } from "./outcomes.js";
 import { methodName, pValueOf } from "./panes.js";
 import { samplesSection } from "./samples.js";
 import { methodsOf } from "./state.js";
@@ -26,10 +27,12 @@ export function shownModel({ study, pane }) {
 }
 
 /** What is known of a selection. @param {Context} context @param {NonNullable<import("./state.js").State["selection"]>} selection @returns {Node[]} */
-export function inspectorContent(context, { kind, i, j }) {
+export function inspectorContent(context, { kind, i, j, strip }) {
   const { frame } = context;
   const unit = frame.unitOf[i];
   const other = frame.unitOf[j];
+  const chosen = strip === undefined ? undefined : context.pane.strips[strip];
+  if (chosen) return outcomeContent(context, chosen, unit);
   if (kind === "cell") return cellContent(context, unit, other);
   return classContent(context, kind === "row" ? unit : other, kind);
 }
@@ -165,6 +168,47 @@ function biasLine(model, k) {
   return h("p", {}, h("b", {}, word), h("span", { class: "soft" }, range));
 }
 
+/** A share with its interval, and that of all other classes. @param {any} model @param {import("./outcomes.js").Strip} strip @param {number} k class */
+function shareLines(model, strip, k) {
+  const own = model.outcomes.get(`${strip.side} ${strip.outcome}`);
+  if (!own || Number.isNaN(own.low[k])) return [];
+  return [h("p", {}, h("b", {}, percent(strip.counts[k] / strip.totals[k])), h("span", { class: "soft" },
+    ` (${percent(own.low[k])} to ${percent(own.high[k])}); all other classes together ${percent(own.others[k])}`))];
+}
+
+/** What is known of an answer that is no class. @param {Context} context @param {import("./outcomes.js").Strip} strip @param {number} unit */
+function outcomeContent(context, strip, unit) {
+  const { study, frame, pane } = context;
+  const { label, members: classes } = frame.units[unit];
+  const model = shownModel(context);
+  const answer = strip.side === "answer";
+  const at = study.n + strip.outcome;
+  const of = plural(strip.totals[unit], answer ? "sample" : "prediction");
+  const whose = study.models.length > 1 ? `, in ${isolate(model.name)}` : "";
+  const names = [h("span", { class: "soft" }, answer ? "true " : "predicted "), nameText(label)];
+  const outcome = [h("span", { class: "soft" }, answer ? "answer " : "label "), nameText(strip.name)];
+  return [
+    h("h2", {}, ...(answer ? names : outcome), h("br"), ...(answer ? outcome : names)),
+    h("p", { class: "lead" }, h("b", { class: "number" }, count(strip.counts[unit])), h("span", { class: "soft" }, ` of ${of}${whose}`)),
+    ...(classes.length === 1 ? shareLines(model, { ...strip }, unit) : []),
+    pane.kind === "difference" && h("p", {}, `Difference of the shares: ${stripText(pane, strip, unit)[0]}`),
+    h("p", { class: "soft" }, answer ? "This answer names no class. It is counted beside the matrix and changes no cell of it." :
+      "Nothing of a class was there. Such predictions are counted beside the matrix and change no cell of it."),
+    ...samplesSection(study, pane, answer ? classes : [at], answer ? [at] : classes),
+  ].filter((node) => node instanceof Node);
+}
+
+/** The outcomes of a class, each a way to its samples. @param {Context} context @param {number} unit @param {"row"|"col"} kind */
+function outcomeList({ pane, frame, select }, unit, kind) {
+  const own = pane.strips.map((strip, k) => ({ ...strip, k })).filter(({ side }) => side === (kind === "row" ? "answer" : "background"));
+  if (own.length === 0) return [];
+  const [k] = frame.units[unit].members;
+  return [h("h3", {}, kind === "row" ? "Answers that are no class" : "Predicted where nothing was there"), h("ul", { class: "company" },
+    ...own.map((strip) => h("li", {}, h("button", { class: "plain", onclick: () => select({ kind, i: k, j: k, strip: strip.k }) },
+      nameText(strip.name), h("span", { class: "number" }, stripText({ ...pane, method: "row" }, strip, unit)[0],
+        h("span", { class: "soft" }, ` ${count(strip.counts[unit])}`))))))];
+}
+
 /** @param {Context} context @param {number} k unit @param {"row"|"col"} kind */
 function classContent(context, k, kind) {
   const { study, frame, pane, select } = context;
@@ -205,6 +249,7 @@ function classContent(context, k, kind) {
     single && biasLine(model, own),
     single && model.classes.reasons[own] && h("p", { class: "warning" },
       `Read with care: ${model.classes.reasons[own]}.`),
+    ...outcomeList(context, k, kind),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...samplesSection(study, pane, units[k].members, units[k].members),

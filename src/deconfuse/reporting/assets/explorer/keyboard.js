@@ -32,7 +32,7 @@ export function handleKey(event, explorer) {
   else if (key === "Escape") {
     if (state.selection) store.set({ selection: null });
     else explorer.showAll();
-  } else if (key.startsWith("Arrow")) explorer.step(moved(state.selection, key, frame));
+  } else if (key.startsWith("Arrow")) explorer.step(moved(state.selection, key, frame, study.strips));
   else return false;
   return true;
 }
@@ -40,21 +40,30 @@ export function handleKey(event, explorer) {
 /**
  * The selection one step further; from nothing to the first cell.
  * @param {import("./state.js").State["selection"]} selection @param {string} key
- * @param {import("./panes.js").Frame} frame
+ * @param {import("./panes.js").Frame} frame @param {{side: string}[]} [strips] of outcomes, beside the last column and below the last row
  * @returns {NonNullable<import("./state.js").State["selection"]>}
  */
-export function moved(selection, key, frame) {
+export function moved(selection, key, frame, strips = []) {
   const first = (/** @type {number} */ at) => frame.units[frame.order[at]].members[0];
   if (!selection) return { kind: "cell", i: first(0), j: first(0) };
   const step = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;
-  const limit = (/** @type {number} */ at) => Math.max(0, Math.min(frame.n - 1, at));
+  const answers = strips.filter(({ side }) => side === "answer").length;
+  const limit = (/** @type {number} */ at, beyond = 0) => Math.max(0, Math.min(frame.n - 1 + beyond, at));
   let row = frame.place[frame.unitOf[selection.i]];
   let col = frame.place[frame.unitOf[selection.j]];
   const vertical = key === "ArrowDown" || key === "ArrowUp";
+  if (selection.kind === "cell" || selection.strip !== undefined) {
+    if (selection.strip !== undefined && selection.kind === "row") col = frame.n + selection.strip;
+    if (selection.strip !== undefined && selection.kind === "col") row = frame.n + selection.strip - answers;
+    // Beside and below the square stand the outcomes; in the corner between them there is nothing.
+    if (vertical) row = limit(row + step, col < frame.n ? strips.length - answers : 0);
+    else col = limit(col + step, row < frame.n ? answers : 0);
+    if (col >= frame.n) return { kind: "row", i: first(row), j: first(row), strip: col - frame.n };
+    if (row >= frame.n) return { kind: "col", i: first(col), j: first(col), strip: row - frame.n + answers };
+    return { kind: "cell", i: first(row), j: first(col) };
+  }
   if (selection.kind === "row" && vertical) row = col = limit(row + step);
   else if (selection.kind === "col" && !vertical) row = col = limit(col + step);
-  else if (selection.kind !== "cell") return { kind: "cell", i: first(row), j: first(col) };
-  else if (vertical) row = limit(row + step);
-  else col = limit(col + step);
+  else return { kind: "cell", i: first(row), j: first(col) };
   return { kind: selection.kind, i: first(row), j: first(col) };
 }

@@ -15,6 +15,9 @@ import { visible } from "./viewport.js";
  * @property {number} tree width of the dendrogram, 0 without one
  * @property {number} columns of numbers beside the rows, as many as there is room for
  * @property {number} columnWidth of each
+ * @property {number} answers strips of outcomes beside the rows @property {number} answerWidth of each
+ * @property {number} backgrounds strips below the columns @property {number} backgroundHeight of each
+ * @property {number} edge where the cells and the answers beside them end
  */
 
 const AXIS = 18;
@@ -23,12 +26,21 @@ const GAP = 3;
 const FILLED = 0.78;
 // The names of the bars stand in the corner between them: so many letters of their size.
 const CORNER = 9.8;
+/** Room between the square of the classes and what is no class. */
+export const APART = 14;
+/** A cell lower than this has no number. */
+export const FLOOR = 13;
 /** Numbers that may stand beside a row. */
 export const COLUMNS = /** @type {const} */ (["recall", "precision", "n", "bias"]);
 
 /** Size of the type of class names beside cells of so many pixels. @param {number} size */
 export function fontOf(size) {
   return clamp(size * 0.8, 9.5, clamp(size * 0.2, 12.5, 26));
+}
+
+/** Size of the type of outcomes: their strips stay narrow. @param {number} font of the class names */
+export function stripFont(font) {
+  return Math.min(font, 15);
 }
 
 /** Size of the type in the corner. @param {number} font of the class names */
@@ -44,6 +56,7 @@ export function cornerFont(font) {
  * @param {number} [room.widestColumn] the same of the columns, where those are cut
  * @param {boolean} room.tree
  * @param {boolean} [room.compact] a small picture: no numbers beside the rows
+ * @param {{answers: number, backgrounds: number, widest: number}} [room.strips] outcomes beside and below, and their widest name
  * @returns {Layout}
  */
 export function layoutOf(room) {
@@ -52,8 +65,10 @@ export function layoutOf(room) {
   return font > 12.5 ? laidOut(room, font) : { ...first, font };
 }
 
+const NO_STRIPS = { answers: 0, backgrounds: 0, widest: 0 };
+
 /** @param {Parameters<typeof layoutOf>[0]} room @param {number} font @returns {Layout} */
-function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, compact }, font) {
+function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, compact, strips = NO_STRIPS }, font) {
   const narrow = width < 520;
   const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 28, 60);
   const treeWidth = tree && !compact ? (narrow ? 28 : 72) : 0;
@@ -61,26 +76,33 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
   // Marked names are bold: wider than measured.
   const wide = (/** @type {number} */ measured) => 1.16 * measured * grown + 8;
   const room = wide(widest);
-  const labelWidth = clamp(room, 20, narrow ? 76 : Math.min(150 * grown, width * 0.22));
+  const outcome = (1.16 * strips.widest * stripFont(font)) / 12 + 8;
+  const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, narrow ? 76 : Math.min(150 * grown, width * 0.22));
   const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font));
-  const most = Math.max(80, width - x - treeWidth - 8);
+  const answerWidth = narrow ? 40 : 3.8 * clamp(font, 12, 18);
+  const backgroundHeight = 2.7 * clamp(font, 11, 16);
+  const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;
+  const below = strips.backgrounds > 0 ? APART + strips.backgrounds * backgroundHeight : 0;
+  const most = Math.max(80, width - x - treeWidth - 8 - beside);
   const columnWidth = 3.1 * clamp(font, 12, 18);
   const readable = !compact && !narrow;
   // As many columns as leave the cells their size.
   const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side) / columnWidth), 0, readable ? COLUMNS.length : 0);
   const fitting = (/** @type {number} */ top) => {
-    const high = Math.max(narrow ? most : 240, maxHeight - top - 6);
+    const high = Math.max(narrow ? most : 240, maxHeight - top - below - 6);
     const kept = columnsBeside(Math.min(most, high, FILLED * maxHeight));
     return Math.min(most - kept * columnWidth, high);
   };
   const flat = 18 * grown + bar + GAP + 2;
   const upright = room > fitting(flat) / Math.min(span, n);
-  const labelHeight = upright ? clamp(wide(widestColumn), 36, narrow ? 76 : clamp(maxHeight * 0.16, 60, 118 * grown)) : 18 * grown;
+  const standing = (/** @type {number} */ needed) => clamp(needed, 36, narrow ? 76 : clamp(maxHeight * 0.16, 60, 118 * grown));
+  const labelHeight = Math.max(upright ? standing(wide(widestColumn)) : 18 * grown,
+    strips.answers > 0 && outcome > answerWidth ? standing(outcome) : 0);
   const y = Math.ceil(labelHeight + bar + GAP + 2);
   const side = fitting(y);
   return {
     width,
-    height: Math.ceil(y + side + 6),
+    height: Math.ceil(y + side + below + 6),
     x,
     y,
     side,
@@ -92,6 +114,11 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
     tree: treeWidth,
     columns: side / Math.min(span, n) >= 12 ? columnsBeside(side - 0.5) : 0,
     columnWidth,
+    answers: strips.answers,
+    answerWidth,
+    backgrounds: strips.backgrounds,
+    backgroundHeight,
+    edge: x + side + beside,
   };
 }
 
@@ -99,7 +126,8 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
  * What lies at a point of the canvas.
  * @param {Layout} layout @param {import("./viewport.js").Viewport} view @param {number} n
  * @param {number} px @param {number} py
- * @returns {{part: "cell"|"row"|"col"|"tree"|"", row: number, col: number, u: number, v: number}}
+ * @returns {{part: "cell"|"row"|"col"|"strip"|"tree"|"", row: number, col: number, u: number, v: number, strip?: number}}
+ *   `strip` of outcomes, where that is the part
  */
 export function hit(layout, view, n, px, py) {
   const u = (px - layout.x) / layout.side;
@@ -108,11 +136,15 @@ export function hit(layout, view, n, px, py) {
   const col = clamp(Math.floor(view.x + u * view.span), 0, n - 1);
   const across = u >= 0 && u < 1;
   const down = v >= 0 && v < 1;
+  const beside = Math.floor((px - layout.x - layout.side - APART) / layout.answerWidth);
+  const below = Math.floor((py - layout.y - layout.side - APART) / layout.backgroundHeight);
+  if (down && beside >= 0 && beside < layout.answers) return { part: "strip", row, col, u, v, strip: beside };
+  if (across && below >= 0 && below < layout.backgrounds) return { part: "strip", row, col, u, v, strip: layout.answers + below };
   let part = /** @type {"cell"|"row"|"col"|"tree"|""} */ ("");
   if (across && down) part = "cell";
   else if (down && u < 0) part = "row";
   else if (across && v < 0) part = "col";
-  else if (down && layout.tree > 0 && u >= 1 && px < layout.x + layout.side + layout.tree) part = "tree";
+  else if (down && layout.tree > 0 && px >= layout.edge && px < layout.edge + layout.tree) part = "tree";
   else if (down && u >= 1 && layout.columns > 0) part = "row";
   return { part, row, col, u, v };
 }

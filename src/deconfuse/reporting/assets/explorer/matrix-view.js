@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { hit, layoutOf } from "./layout.js";
 import { FONT, cellSize, paintCells, paintDetails, paintLabels, paintMovingCells } from "./paint.js";
+import { paintStrips } from "./paint-outcomes.js";
 import { knotAt, paintBars, paintColumns, paintSelection, paintTree } from "./paint-around.js";
 import { tellApart } from "./names.js";
 import { imageOf, rasterize, shadesOf } from "./raster.js";
@@ -65,7 +66,7 @@ export class MatrixView {
         const where = target(event);
         canvas.style.cursor = where.part ? (where.part === "tree" && !knotAt(this.scene, at(event).px,
           at(event).py) ? "" : "pointer") : "";
-        handlers.hover(["cell", "row", "col"].includes(where.part) ? where : null, event);
+        handlers.hover(["cell", "row", "col", "strip"].includes(where.part) ? where : null, event);
         return;
       }
       const size = cellSize(this.scene);
@@ -139,7 +140,7 @@ export class MatrixView {
     g.font = `400 12px ${FONT}`;
     const view = next.view ?? whole(next.frame.n);
     const widest = next.room.widest ?? this.#widest(g, next.frame);
-    const room = { ...next.room, widest, n: next.frame.n, span: view.span };
+    const room = { ...next.room, widest, n: next.frame.n, span: view.span, strips: this.#strips(g, next) };
     const layout = this.#fitted(g, next.frame, room, layoutOf(room));
     this.scene = {
       ...next,
@@ -169,6 +170,14 @@ export class MatrixView {
     if (room.widest <= most + 0.5) return layout;
     const names = tellApart(frame.units.map((unit) => unit.label), (text) => g.measureText(text).width <= most);
     return layoutOf({ ...room, widestColumn: Math.max(...names.map((name) => g.measureText(name).width)) });
+  }
+
+  /** Outcomes to make room for; a small picture shows none. @param {CanvasRenderingContext2D} g @param {any} next */
+  #strips(g, { pane, room }) {
+    const strips = room.compact ? [] : pane.strips;
+    const side = (/** @type {string} */ name) => strips.filter((/** @type {any} */ strip) => strip.side === name).length;
+    const widths = strips.map((/** @type {any} */ strip) => g.measureText(strip.name.slice(0, 40)).width);
+    return { answers: side("answer"), backgrounds: side("background"), widest: Math.max(0, ...widths) };
   }
 
   /** @param {CanvasRenderingContext2D} g @param {import("./panes.js").Frame} frame */
@@ -265,6 +274,7 @@ export class MatrixView {
     paintBars(g, scene);
     paintLabels(g, scene);
     paintColumns(g, scene);
+    paintStrips(g, scene);
     if (scene.tree.length > 0) paintTree(g, scene);
     paintSelection(g, scene, this.canvas.matches(":focus-visible"));
   }

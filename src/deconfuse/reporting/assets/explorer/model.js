@@ -2,9 +2,10 @@
 
 import { decodeArray, indexOfSorted, marginsOf } from "./arrays.js";
 import { Estimate } from "./estimate.js";
+import { readOutcomes, stripKinds } from "./outcomes.js";
 
 /** The version of the payload that this explorer reads. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** Normalizations in the order of the buttons and of the keys 1 to 5. */
 export const METHODS = ["counts", "row", "col", "all", "bi"];
@@ -40,6 +41,8 @@ export class Model {
     this.name = raw.name;
     this.n = n;
     this.total = raw.total;
+    this.samples = raw.n_samples;
+    this.outcomes = readOutcomes(raw.outcomes);
     this.weighted = raw.weighted;
     this.scores = raw.scores;
     this.bucket = bucket;
@@ -269,6 +272,7 @@ export function readStudy(payload) {
     n,
     bucketIndex: bucket,
     models,
+    strips: stripKinds(models, payload.outcomes),
     geometry,
     // By model, null where a model comes without.
     samples: models.map((/** @type {Model} */ model, /** @type {number} */ k) => (k === 0 ? payload.samples :

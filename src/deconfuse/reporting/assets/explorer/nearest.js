@@ -105,7 +105,7 @@ export function studyOf(study, classes) {
   const bi = whole.scalings["bi-epsilon"] ?? whole.scalings.bi;
   const nothing = new Float64Array(n).fill(NaN);
   const model = new Model({
-    name: whole.name, total: whole.total, weighted: whole.weighted, scores: whole.scores,
+    name: whole.name, total: whole.total, n_samples: whole.samples, outcomes: [], weighted: whole.weighted, scores: whole.scores,
     cells: Uint32Array.from(cells), counts: Float64Array.from(counts),
     scalings: {
       row: scaling(labels.map((sum) => 1 / sum), ones), col: scaling(ones, predictions.map((sum) => 1 / sum)),
@@ -119,5 +119,5 @@ export function studyOf(study, classes) {
   model.labelCounts = labels;
   model.predictionCounts = predictions;
   return { ...study, n, labels: classes.map((k) => nameOf(study, k)), bucket: null, bucketIndex: -1, directory: null, models: [model],
-    findings: [], groups: [], similarityOrder: null, linkage: null, samples: [null], geometry: null, comparison: null, short: undefined };
+    strips: [], findings: [], groups: [], similarityOrder: null, linkage: null, samples: [null], geometry: null, comparison: null, short: undefined };
 }

@@ -5,6 +5,7 @@ import { inkOn } from "./color.js";
 import { brief, short, times } from "./format.js";
 import { COLUMNS, cornerFont } from "./layout.js";
 import { FONT, cellSize, clipCells, left, top } from "./paint.js";
+import { stripBox } from "./paint-outcomes.js";
 import { rgbOf } from "./theme.js";
 
 /** @typedef {import("./paint.js").Scene} Scene */
@@ -124,7 +125,7 @@ export function paintColumns(g, scene) {
   if (layout.columns === 0) return;
   const size = cellSize(scene);
   const points = clamp(size * 0.5, 9.5, Math.min(layout.font, 18));
-  const edge = layout.x + layout.side + layout.tree + 6;
+  const edge = layout.edge + layout.tree + 6;
   const metrics = pane.metrics();
   const text = {
     recall: (/** @type {number} */ unit) => short(metrics.recall[unit], 2),
@@ -151,7 +152,7 @@ export function paintColumns(g, scene) {
 export function paintTree(g, scene) {
   const { layout, tree, ink } = scene;
   if (layout.tree === 0) return;
-  const x0 = layout.x + layout.side + 5;
+  const x0 = layout.edge + 5;
   const reach = layout.tree - 10;
   const x = (/** @type {number} */ height) => x0 + reach * height;
   g.save();
@@ -201,7 +202,7 @@ export function knotAt(scene, px, py) {
   let best = null;
   let nearest = 10;
   for (const node of tree) {
-    const x = layout.x + layout.side + 5 + (layout.tree - 10) * node.height;
+    const x = layout.edge + 5 + (layout.tree - 10) * node.height;
     const distance = Math.hypot(px - x, py - top(scene, node.at));
     if (distance < nearest) {
       nearest = distance;
@@ -235,6 +236,12 @@ export function paintSelection(g, scene, focused) {
     outline(g, x, y, size - 3, ink.text, 2.5);
   }
   g.restore();
+  if (selection?.strip !== undefined && selection.strip < layout.answers + layout.backgrounds) {
+    const { x, y, wide, high } = stripBox(scene, selection.strip, places[selection.kind === "row" ? selection.i : selection.j]);
+    g.strokeStyle = focused ? ink.focus : ink.text;
+    g.lineWidth = 2.5;
+    if (inside(layout, x, y)) g.strokeRect(x, y, wide, high);
+  }
   if (selection?.kind === "cell") {
     const x = left(scene, places[selection.j]);
     const y = top(scene, places[selection.i]);
@@ -244,6 +251,11 @@ export function paintSelection(g, scene, focused) {
     outline(g, x, y, size, ink.paper, 5);
     outline(g, x, y, size, focused ? ink.focus : ink.text, 2.5);
   }
+}
+
+/** Whether a cell that begins here is not scrolled away. @param {import("./layout.js").Layout} layout @param {number} x @param {number} y */
+function inside(layout, x, y) {
+  return x > layout.x - 2 && y > layout.y - 2 && (y < layout.y + layout.side - 2 || x < layout.x + layout.side - 2);
 }
 
 /**

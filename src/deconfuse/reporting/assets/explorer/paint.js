@@ -5,7 +5,7 @@ import { cssOf, inkOn } from "./color.js";
 import { TRUST, trustOf } from "./explain.js";
 import { brief } from "./format.js";
 import { cornerFont, seen } from "./layout.js";
-import { tellApart } from "./names.js";
+import { fitted, lineOf, tellApart } from "./names.js";
 import { colorOf, isUnseen, strengthOf } from "./raster.js";
 import { cellText, narrowText } from "./svg.js";
 import { labelStep } from "./viewport.js";
@@ -26,9 +26,9 @@ export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 
  * @property {Record<string, string>} ink colours of text, lines and paper
  * @property {ArrayLike<number>} places position of each unit, fractions while moving
  * @property {{rows: ArrayLike<number>, cols: ArrayLike<number>}} bars
- * @property {{kind: string, i: number, j: number}|null} selection units
+ * @property {{kind: string, i: number, j: number, strip?: number}|null} selection units
  * @property {{i: number, j: number}[]} marks units of cells that a sentence beside the drawing speaks of
- * @property {{i: number, j: number}|null} hover units
+ * @property {{i: number, j: number, strip?: number}|null} hover units
  * @property {{few_samples: number}} limits
  * @property {ReturnType<typeof import("./layout.js").treeLines>} tree
  */
@@ -228,6 +228,11 @@ export function drawnNames(g, scene, units, width) {
   if (known.size > 40) known.clear();
   known.set(key, names);
   return names;
+}
+
+/** One name cut to its room. @param {CanvasRenderingContext2D} g with its font set @param {string} name @param {number} width */
+export function drawnText(g, name, width) {
+  return fitted(lineOf(name), (text) => g.measureText(text).width <= width);
 }
 
 /** Class names along both axes, as many as fit, and the names of the axes. @param {CanvasRenderingContext2D} g @param {Scene} scene */

@@ -6,6 +6,7 @@ import { normalizeUnits, sumUnits, unitsOf } from "./groups.js";
 import { classMetrics } from "./metrics.js";
 import { SUMS, isGeometric } from "./model.js";
 import { orderOf } from "./order.js";
+import { stripChanges, stripsOf } from "./outcomes.js";
 
 /**
  * @typedef {object} Frame the classes as they stand on the axes
@@ -69,6 +70,7 @@ export function frameOf(study, branches, state, before) {
  * @property {Uint8Array|null} hidden 1 for cells that the reader has filtered out
  * @property {{rows: number, cols: number}} even share of each row and column, were all the same
  * @property {() => ReturnType<typeof classMetrics>} metrics of the units
+ * @property {import("./outcomes.js").Strip[]} strips answers that are no class: beside the rows, then below the columns
  */
 
 /**
@@ -188,6 +190,7 @@ export function paneOf(study, frame, spec) {
   /** @type {ReturnType<typeof classMetrics>|null} */
   let metrics = null;
   const two = study.models.length > 1 ? ` · ${model.name}` : "";
+  const strips = isGeometric(method) ? [] : stripsOf(study, model, frame, raw);
   const common = {
     method,
     model: at,
@@ -199,6 +202,7 @@ export function paneOf(study, frame, spec) {
     predictionCounts: raw.cols,
     longest,
     hidden,
+    strips,
     even: { rows: 1 / n, cols: method === "row" ? 1 / seen : 1 / n },
     metrics: () => (metrics ??= classMetrics(counts, n, raw)),
     epsilon: model.epsilon(method),
@@ -231,7 +235,7 @@ export function paneOf(study, frame, spec) {
   const scale = scaleOf([...sizes.diagonal, ...sizes.off], { log });
   scale.max = Math.max(scale.max, sizes.largest);
   const before = marginsOf(other, n);
-  const otherLabels = countMargins(frame, study.models[0], otherCounts).rows;
+  const otherSums = countMargins(frame, study.models[0], otherCounts);
   return {
     ...common,
     kind: "difference",
@@ -240,7 +244,8 @@ export function paneOf(study, frame, spec) {
     values,
     diagonal: scale,
     off: scale,
-    unseen: common.unseen.map((mark, u) => mark || Number(otherLabels[u] === 0)),
+    unseen: common.unseen.map((mark, u) => mark || Number(otherSums.rows[u] === 0)),
+    strips: stripChanges(strips, stripsOf(study, study.models[0], frame, otherSums)),
     reference: { rows: shares(before.rows), cols: shares(before.cols) },
     hidden: hiddenCells(either, n, spec),
     faded: at === 1 ? fadedCells(study, frame, method, values) : null,

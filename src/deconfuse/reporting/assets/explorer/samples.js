@@ -65,17 +65,24 @@ export function samplesSection(study, pane, rows, cols) {
   return shown.flatMap((at) => modelSamples(study, at, rows, cols));
 }
 
+/** Samples with an outcome on one side. @param {any} model @param {number} n @param {number} i @param {number} j */
+function outcomeCount(model, n, i, j) {
+  return j >= n ? model.outcomes.get(`answer ${j - n}`)?.counts[i] ?? 0 : model.outcomes.get(`background ${i - n}`)?.counts[j] ?? 0;
+}
+
 /** @param {any} study @param {number} at model @param {number[]} rows @param {number[]} cols @returns {Node[]} */
 function modelSamples(study, at, rows, cols) {
   const samples = study.samples[at];
   if (!samples) return [];
   const model = study.models[at];
   const { n } = study;
+  // Outcomes follow the classes.
+  const side = n + study.outcomes.length;
   const gather = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
-    const found = a.flatMap((i) => b.flatMap((j) => samplesOf(samples, i * n + j)));
+    const found = a.flatMap((i) => b.flatMap((j) => samplesOf(samples, i * side + j)));
     let total = 0;
     for (const i of a)
-      for (const j of b) total += model.count(i, j);
+      for (const j of b) total += i < n && j < n ? model.count(i, j) : outcomeCount(model, n, i, j);
     return { found: found.slice(0, 48), total: model.weighted ? found.length : total };
   };
   const list = (/** @type {number[]} */ a, /** @type {number[]} */ b, /** @type {Node|string} */ title, most = 48) => {
@@ -84,7 +91,7 @@ function modelSamples(study, at, rows, cols) {
   };
   const lists = list(rows, cols, "here");
   const same = rows.length === cols.length && rows.every((k, place) => k === cols[place]);
-  if (!same) {
+  if (!same && [...rows, ...cols].every((k) => k < n)) {
     lists.push(...list(cols, rows, "the other way"));
     for (const k of [rows[0], cols[0]]) lists.push(...list([k], [k], h("span", {}, "right: ", nameText(study.labels[k])), 6));
   }

@@ -1,11 +1,19 @@
 // The parts of the page that do not change: who this is about, and the line at the bottom.
 
 import { h, nameText } from "./dom.js";
-import { count, plural, short } from "./format.js";
+import { count, percent, plural, short } from "./format.js";
 
-/** The numbers every classifier is asked for. @param {{accuracy: number, balanced_accuracy: number, macro_f1: number}} scores */
-function scoresText({ accuracy, balanced_accuracy: balanced, macro_f1: f1 }) {
-  return `accuracy ${short(accuracy)}, balanced ${short(balanced)}, macro F1 ${short(f1)}`;
+/** The numbers every classifier is asked for. @param {import("./model.js").Model} model */
+function scoresText({ scores, outcomes }) {
+  const { accuracy, balanced_accuracy: balanced, macro_f1: f1, coverage } = scores;
+  // Accuracy is that of the samples for which a class was named: how many these are stands beside it.
+  const named = outcomes.size > 0 ? `coverage ${percent(coverage)}, ` : "";
+  return `${named}accuracy ${short(accuracy)}, balanced ${short(balanced)}, macro F1 ${short(f1)}`;
+}
+
+/** @param {import("./model.js").Model} model */
+function samplesText({ total, samples, outcomes }) {
+  return outcomes.size > 0 ? `${count(total)} of ${plural(samples, "sample")} with classes` : plural(total, "sample");
 }
 
 /** A headline without its first sentence, where that tells the sizes that stand below it. @param {string} headline */
@@ -19,7 +27,7 @@ export function headerOf(study, search, icons) {
     `${count(study.n - 1)} of ${count(study.n - 1 + study.bucket.n_classes)} classes` :
     plural(study.n, "class");
   const models = study.models.map((/** @type {any} */ model) => h("span", { class: "model" }, study.models.length > 1 && h(
-    "b", {}, nameText(model.name)), h("span", {}, plural(model.total, "sample")), h("span", { class: "metrics" }, scoresText(model.scores))));
+    "b", {}, nameText(model.name)), h("span", {}, samplesText(model)), h("span", { class: "metrics" }, scoresText(model))));
   return h("header", {},
     h("p", { class: "headline" }, findingsOf(study.headline)),
     h("div", { class: "corner" }, search, icons),

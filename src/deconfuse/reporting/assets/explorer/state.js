@@ -16,7 +16,8 @@ export const LEAST = ["0", "2", "5", "10", "20", "50", "100"];
  * @property {string} diagonal "shown" or "hidden"
  * @property {string} least samples of a cell that is drawn
  * @property {number[]} collapsed branch ids
- * @property {{kind: "cell"|"row"|"col", i: number, j: number}|null} selection class indices
+ * @property {{kind: "cell"|"row"|"col", i: number, j: number, strip?: number}|null} selection class indices; with a strip, an
+ *   answer that is no class in the row, or such a label in the column
  * @property {import("./viewport.js").Viewport|null} view null: all classes
  * @property {string} theme "auto", "light" or "dark"
  * @property {number|null} near class of very many that is shown with its nearest, as the directory counts
@@ -71,8 +72,8 @@ export function writeHash(state, defaults) {
   if (state.collapsed.length > 0) parts.set("groups", state.collapsed.join("."));
   const { selection, view } = state;
   if (state.near !== null) parts.set("near", String(state.near));
-  if (selection) parts.set(selection.kind, selection.kind === "cell" ? `${selection.i}.${selection.j}` : String(
-    selection.i));
+  const further = selection?.kind === "cell" ? selection.j : selection?.strip;
+  if (selection) parts.set(selection.kind, [selection.i, further].filter((k) => k !== undefined).join("."));
   const said = viewText(view);
   if (said !== viewText(usualView(state, defaults))) parts.set("view", said);
   return parts.toString();
@@ -82,7 +83,8 @@ export function writeHash(state, defaults) {
  * Read a hash; whatever makes no sense for this study is left at its default.
  * @param {string} hash with or without "#"
  * @param {State} defaults
- * @param {{n: number, nBranches: number, methods: string[], models: number, nearby?: (k: number) => number}} limits
+ * @param {{n: number, nBranches: number, methods: string[], models: number, strips?: string[], nearby?: (k: number) => number}} limits
+ *   `strips`: the side of each strip of outcomes;
  *   `nearby`: how many classes stand beside one of very many, 0 where there is no such class
  * @returns {State}
  */
@@ -109,8 +111,10 @@ export function readHash(hash, defaults, limits) {
   const inside = (/** @type {number} */ k) => Number.isInteger(k) && k >= 0 && k < n;
   for (const kind of /** @type {const} */ (["cell", "row", "col"])) {
     const [i, j] = (parts.get(kind) ?? "").split(".").map((text) => (text === "" ? NaN : Number(text)));
-    if (kind === "cell" ? inside(i) && inside(j) : inside(i)) state.selection = { kind, i, j: kind === "cell" ? j :
-        i };
+    if (kind === "cell" ? !inside(i) || !inside(j) : !inside(i)) continue;
+    state.selection = { kind, i, j: kind === "cell" ? j : i };
+    const side = kind === "row" ? "answer" : "background";
+    if (kind !== "cell" && state.near === null && limits.strips?.[j] === side) state.selection.strip = j;
   }
   const groups = (parts.get("groups") ?? "").split(".").filter((text) => text !== "").map(Number);
   if (groups.every((id) => Number.isInteger(id) && id >= limits.n && id < limits.n + limits.nBranches)) {

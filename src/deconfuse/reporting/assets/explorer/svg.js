@@ -5,6 +5,7 @@ import { TRUST, neverSeen, trustOf } from "./explain.js";
 import { hasCounts } from "./exports.js";
 import { brief, count, cut, short, signed } from "./format.js";
 import { tellApart } from "./names.js";
+import { stripText } from "./outcomes.js";
 
 // Paler cells are too pale to be read as a value.
 const PALE = 0.1;
@@ -15,6 +16,10 @@ const BOLD_LETTER = 0.72;
 // A legend's strip of colours, and the room between two legends.
 const STRIP = 160;
 const APART = 30;
+// Answers that are no class stand apart from the square.
+const APART_STRIPS = 14;
+const STRIP_WIDTH = 46;
+const STRIP_HEIGHT = 30;
 
 /** Characters that markup would take for its own. @param {string} text */
 export function escapeXml(text) {
@@ -99,22 +104,30 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
   const bar = 34;
   const left = 26 + label + bar;
   const keys = legendsOf(pane);
-  const width = Math.ceil(Math.max(left + cols.length * cell + 24, left + keys[0].width + APART + keys[1].width + 20));
+  const answers = pane.strips.filter((strip) => strip.side === "answer");
+  const backgrounds = pane.strips.filter((strip) => strip.side === "background");
+  const beside = answers.length > 0 ? APART_STRIPS + answers.length * STRIP_WIDTH : 0;
+  const width = Math.ceil(Math.max(left + cols.length * cell + beside + 24, left + keys[0].width + APART + keys[1].width + 20));
   const letters = (/** @type {number} */ room, /** @type {number} */ letter) => Math.floor(room / letter);
   const heading = wrapped(cut(title, 200), letters(width - 40, 16 * BOLD_LETTER));
   const lines = wrapped(`${pane.name}: ${pane.sums}`, letters(width - 40, 11 * LETTER));
   const head = 28 + 20 * (heading.length - 1);
   const axis = head + 24 + 15 * lines.length;
-  const top = axis + 4 + (flat ? 16 : label) + bar;
+  const outcomeNames = answers.map((strip) => cut(strip.name, 26));
+  const standing = outcomeNames.some((name) => 6.4 * name.length > STRIP_WIDTH - 4) ? 12 + 6.4 * Math.max(...outcomeNames.map((name) =>
+    name.length)) : 0;
+  const top = axis + 4 + Math.max(flat ? 16 : label, standing) + bar;
   const absent = rows.some((u) => cols.some((v) => neverSeen(pane, frame.n, u, v)));
   const marks = wrapped([
     hasCounts(pane) && cell >= 36 && !image && "small: number of samples",
     hasCounts(pane) && limits && cell >= 9 && !image && "hatched: few samples or none",
     pane.faded && "pale: may be chance",
     cell >= 15 && !image && "dot: nothing counted",
+    pane.strips.length > 0 && "grey bars: answers that are no class, share of the row or column",
     absent && `${cell >= 9 && !image ? "crossed out" : "grey"}: never seen`,
   ].filter(Boolean).join(" · "), letters(width - left - 20, 10 * LETTER), " · ");
-  const height = top + rows.length * cell + 92 + 14 * marks.length;
+  const down = backgrounds.length > 0 ? APART_STRIPS + backgrounds.length * STRIP_HEIGHT : 0;
+  const height = top + rows.length * cell + down + 92 + 14 * marks.length;
   const tables = { diagonal: ramp("light", "diagonal"), off: ramp("light", "off"), worse: ramp("light", "worse"),
     better: ramp("light", "better") };
   const out = [
@@ -194,11 +207,45 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     line(text, two ? -6 : 0, `font-size="10.5"${u === v ? ' font-weight="600"' : ""}`);
     if (two) line(brief(pane.counts[at]), 8, 'font-size="9"');
   }));
-  const below = top + rows.length * cell + 26;
+  const edge = { x: left + cols.length * cell + APART_STRIPS, y: top + rows.length * cell + APART_STRIPS };
+  answers.forEach((strip, k) => {
+    const x = edge.x + k * STRIP_WIDTH;
+    const turn = standing > 0 ? ` transform="rotate(-90 ${x + STRIP_WIDTH / 2} ${top - bar - 4})" dominant-baseline="central"` :
+      ' text-anchor="middle"';
+    out.push(`<text x="${x + STRIP_WIDTH / 2}" y="${top - bar - (standing > 0 ? 4 : 6)}"${turn}>${escapeXml(outcomeNames[k])}</text>`);
+    rows.forEach((u, r) => out.push(...stripCell(pane, strip, u, { x, y: top + r * cell, wide: STRIP_WIDTH, high: cell })));
+  });
+  backgrounds.forEach((strip, k) => {
+    const y = edge.y + k * STRIP_HEIGHT;
+    out.push(`<text x="${left - bar - 4}" y="${y + STRIP_HEIGHT / 2}" text-anchor="end" dominant-baseline="central">${escapeXml(cut(
+      strip.name, 26))}</text>`);
+    cols.forEach((v, c) => out.push(...stripCell(pane, strip, v, { x: left + c * cell, y, wide: cell, high: STRIP_HEIGHT })));
+  });
+  const below = top + rows.length * cell + down + 26;
   out.push(...drawnLegend(keys[0], tables, left, below), ...drawnLegend(keys[1], tables, left + keys[0].width + APART,
     below), ...marks.map((line, k) =>
     `<text x="${left}" y="${below + 62 + 14 * k}" font-size="10" fill="#555">${escapeXml(line)}</text>`), "</svg>", "");
   return out.join("\n");
+}
+
+/**
+ * A share that is no cell of the square: a grey bar and its number.
+ * @param {import("./panes.js").Pane} pane @param {import("./outcomes.js").Strip} strip @param {number} unit
+ * @param {{x: number, y: number, wide: number, high: number}} box
+ */
+function stripCell(pane, strip, unit, { x, y, wide, high }) {
+  const share = Math.min(1, Math.abs(strip.shares[unit]) || 0);
+  const bar = (/** @type {number} */ length, /** @type {string} */ fill) =>
+    `<rect x="${x}" y="${y}" width="${length.toFixed(1)}" height="${Math.max(0.5, high - 1)}" fill="${fill}"/>`;
+  const out = [bar(wide - 1, "#eceef1"), bar((wide - 1) * share, "#c3c8d1")];
+  if (high < 13 || wide < 26) return out;
+  const [main, note] = stripText(pane, strip, unit);
+  const two = note !== "" && high >= 26;
+  const line = (/** @type {string} */ text, /** @type {number} */ down, /** @type {number} */ size) => out.push(
+    `<text x="${x + wide / 2}" y="${y + high / 2 + down}" font-size="${size}" text-anchor="middle" dominant-baseline="central">${escapeXml(text)}</text>`);
+  line(main, two ? -6 : 0, 10);
+  if (two) line(note, 6, 9);
+  return out;
 }
 
 /**

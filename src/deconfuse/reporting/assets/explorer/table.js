@@ -3,32 +3,42 @@
 import { h } from "./dom.js";
 import { neverSeen } from "./explain.js";
 import { count, plural, short } from "./format.js";
+import { stripWords } from "./outcomes.js";
 
 /** Rows and columns at most: beyond, the grid holds the part in view. */
 export const TABLE_LIMIT = 30;
 
-/** @param {string} id of the explorer @param {number} i @param {number} j units */
-export function cellId(id, i, j) {
-  return `${id}-${i}-${j}`;
+/** @param {string} id of the explorer @param {{i: number, j: number, strip?: number}} cell units */
+export function cellId(id, { i, j, strip }) {
+  return strip === undefined ? `${id}-${i}-${j}` : `${id}-${i}-strip-${strip}`;
 }
 
 /**
  * Rows of a grid, each with its cells.
  * @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame
  * @param {number[]} rows units in view @param {number[]} cols
- * @param {{id: string, selection: {i: number, j: number}|null}} explorer
+ * @param {{id: string, selection: {i: number, j: number, strip?: number}|null}} explorer
  * @returns {Element[]}
  */
 export function gridRows(pane, frame, rows, cols, { id, selection }) {
   const c = cols.slice(0, TABLE_LIMIT);
-  const header = h("div", { role: "row" }, h("span", { role: "columnheader" }, "true \\ predicted"), ...c.map((v) => h(
-    "span", { role: "columnheader" }, frame.units[v].label)));
-  return [header, ...rows.slice(0, TABLE_LIMIT).map((u) => h("div", { role: "row" },
-    h("span", { role: "rowheader" }, frame.units[u].label), ...c.map((v) => h("span", {
-      role: "gridcell",
-      id: cellId(id, u, v),
-      "aria-selected": String(selection?.i === u && selection?.j === v),
-    }, cellWords(pane, frame, u, v)))))];
+  const named = (/** @type {string} */ role, /** @type {string} */ text) => h("span", { role }, text);
+  const cell = (/** @type {{i: number, j: number, strip?: number}} */ at, /** @type {string} */ words) => h("span", {
+    role: "gridcell",
+    id: cellId(id, at),
+    "aria-selected": String(selection?.i === at.i && selection?.j === at.j && selection?.strip === at.strip),
+  }, words);
+  const strips = pane.strips.map((strip, k) => ({ ...strip, k }));
+  const answers = strips.filter((strip) => strip.side === "answer");
+  const noClass = (/** @type {string} */ name) => `${name} (no class)`;
+  const header = h("div", { role: "row" }, named("columnheader", "true \\ predicted"), ...c.map((v) => named("columnheader",
+    frame.units[v].label)), ...answers.map(({ name }) => named("columnheader", noClass(name))));
+  const body = rows.slice(0, TABLE_LIMIT).map((u) => h("div", { role: "row" }, named("rowheader", frame.units[u].label),
+    ...c.map((v) => cell({ i: u, j: v }, cellWords(pane, frame, u, v))),
+    ...answers.map((strip) => cell({ i: u, j: u, strip: strip.k }, stripWords(pane, strip, u)))));
+  const below = strips.filter((strip) => strip.side === "background").map((strip) => h("div", { role: "row" }, named("rowheader",
+    noClass(strip.name)), ...c.map((v) => cell({ i: v, j: v, strip: strip.k }, stripWords(pane, strip, v)))));
+  return [header, ...body, ...below];
 }
 
 /** What a grid says of itself. @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame @param {number} shown units a side */
@@ -45,9 +55,13 @@ export function cellWords(pane, frame, i, j) {
   return `${value} (${count(pane.counts[at])})`;
 }
 
-/** What a reader hears when a cell is selected. @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame @param {{kind: string, i: number, j: number}} selection units */
+/** What a reader hears when a cell is selected. @param {import("./panes.js").Pane} pane @param {import("./panes.js").Frame} frame @param {{kind: string, i: number, j: number, strip?: number}} selection units */
 export function spoken(pane, frame, selection) {
   const { units } = frame;
+  const strip = selection.strip === undefined ? null : pane.strips[selection.strip];
+  if (strip && selection.kind === "row")
+  return `true ${units[selection.i].label}, answer ${strip.name}, no class: ${stripWords(pane, strip, selection.i)}`;
+  if (strip) return `label ${strip.name}, no class, predicted ${units[selection.j].label}: ${stripWords(pane, strip, selection.j)}`;
   if (selection.kind === "row")
   return `true class ${units[selection.i].label}, ${plural(pane.labelCounts[selection.i], "sample")}`;
   if (selection.kind === "col")
