@@ -106,9 +106,27 @@ def test_report_lists_the_samples_behind_cells(run, predictions, tmp_path):
     assert (tmp_path / "report.html").read_text() == without
 
 
+def test_report_shows_texts_and_counts_answers_that_are_no_class(run, tmp_path):
+    rows = ["yes,yes,so?", "no,yes,not?", "no,no,well", "yes,I cannot say,=1+1", "no,,empty"]
+    (tmp_path / "answers.csv").write_text("\n".join(["label,prediction,question", *rows]) + "\n")
+    outcomes = ("--labels", "yes,no", "--other", "invalid", "--missing", "no answer")
+    ran = run("report", "answers.csv", "--text", "question", *outcomes, "-o", "page.json")
+    assert ran.code == 0, ran.err
+    page = json.loads((tmp_path / "page.json").read_text())
+    assert page["outcomes"] == ["invalid", "no answer"]
+    assert sorted(page["samples"]["texts"]) == ["=1+1", "empty", "not?", "so?", "well"]
+    assert page["models"][0]["n_samples"] == 5
+    assert page["models"][0]["total"] == 3
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
+        (
+            ("report", "m.csv", "--text", "no"),
+            "`--text` must be a column of predictions, but m.csv",
+        ),
+        (("report", "p.csv", "--no-samples", "--text", "no"), "`--text` is about the samples"),
         (("normalize", "m.csv", "--weight", "w"), "`--weight` must be of a table of predictions"),
         (("diagnose", "m.csv", "--label", "y"), "which has no column 'y'"),
         (("normalize", "m.csv", "--label", "y", "--prediction", "p"), "no column 'y', 'p'"),

@@ -43,7 +43,8 @@ def test_the_browser_reads_the_version_that_python_writes() -> None:
 KEYS = {
     "ReportPayload": (
         "schema_version generator title headline labels outcomes limits models findings "
-        "similarity_order linkage bucket directory samples geometry comparison kinds groups other_samples"
+        "similarity_order linkage bucket directory samples geometry comparison kinds groups "
+        "other_samples"
     ),
     "ModelPayload": (
         "name total n_samples weighted cells counts scalings estimate intervals attribution "

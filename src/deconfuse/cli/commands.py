@@ -32,6 +32,7 @@ from deconfuse.cli.options import (
     PairArgument,
     Reading,
     SamplesOption,
+    TextOption,
     TitleOption,
     UnionOption,
     takes_reading,
@@ -87,6 +88,7 @@ def report(
     union: UnionOption = False,
     id: IdOption = None,
     image: ImageOption = None,
+    text: TextOption = None,
     samples: SamplesOption = True,
     embeddings: Annotated[
         Path | None,
@@ -131,13 +133,12 @@ def report(
     check_output(output, *files)
     check_page(output)
     names = name_files(files)
-    _refuse_unused(
-        file2, id=id, image=image, samples=samples or embeddings is not None, union=union
-    )
+    shown = {"--id": id if file2 is None else None, "--image": image, "--text": text}
+    _refuse_unused(file2, shown, samples=samples or embeddings is not None, union=union)
     wanted = None
     if samples or embeddings is not None:
         whole = embeddings is not None or (file2 is not None and id is not None)
-        wanted = Wanted(id, image, all_rows=whole)
+        wanted = Wanted(id, image, text, all_rows=whole)
     elif file2 is not None:
         wanted = Wanted(id, all_rows=True, if_there=True)
     inputs = [read_input(file, reading, wanted)]
@@ -168,7 +169,7 @@ def report(
 
 
 def _refuse_unused(
-    file2: str | None, *, id: str | None, image: str | None, samples: bool, union: bool
+    file2: str | None, shown: dict[str, str | None], *, samples: bool, union: bool
 ) -> None:
     """Refuse options that nothing would come of."""
     if union and file2 is None:
@@ -177,11 +178,8 @@ def _refuse_unused(
             hint="leave it out, or give a second model as FILE2.",
         )
     # Without samples, ids still pair two files.
-    for option, given in (
-        ("--id", file2 is None and id is not None),
-        ("--image", image is not None),
-    ):
-        if given and not samples:
+    for option, column in shown.items():
+        if column is not None and not samples:
             raise InputError(
                 f"`{option}` is about the samples behind each cell, got `--no-samples` too.",
                 hint="leave out one of them.",

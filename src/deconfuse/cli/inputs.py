@@ -58,6 +58,7 @@ class Wanted(NamedTuple):
 
     id: str | None = None
     image: str | None = None
+    text: str | None = None
     all_rows: bool = False
     if_there: bool = False
 
@@ -107,9 +108,10 @@ def check_columns(
         for source in matrices:
             say(f"{called(source)} holds a matrix: the columns named are those of the other file")
     # Of two inputs, a matrix has no ids to pair by, and that is said where they are joined.
-    shown = {} if wanted is None else {"id": wanted.id, "image": wanted.image}
+    roles = ("id", "image", "text")
+    shown = {} if wanted is None else {role: getattr(wanted, role) for role in roles}
     for role, name in shown.items():
-        if name is not None and inputs[0].is_matrix and (role == "image" or len(inputs) == 1):
+        if name is not None and inputs[0].is_matrix and (role != "id" or len(inputs) == 1):
             raise InputError(
                 f"`--{role}` must be a column of predictions, but {called(sources[0])} holds a"
                 f" matrix, which has no column {name!r}.",
@@ -193,9 +195,10 @@ def _samples(opened: PredictionTable, reading: Reading, wanted: Wanted) -> Sampl
             reading.classes,
             id=wanted.id,
             image=wanted.image,
+            text=wanted.text,
             per_cell=None if wanted.all_rows else 12,
         )
-    return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images)
+    return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images, texts=rows.texts)
 
 
 @contextmanager

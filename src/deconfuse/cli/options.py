@@ -29,6 +29,7 @@ __all__ = [
     "PairArgument",
     "Reading",
     "SamplesOption",
+    "TextOption",
     "TitleOption",
     "UnionOption",
     "takes_reading",
@@ -86,6 +87,15 @@ ImageOption = Annotated[
     typer.Option(
         "--image",
         help="Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+TextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        help="Column of texts, shown as text.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),

@@ -12,10 +12,10 @@ from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusions
 from deconfuse.geometry.projection import fit_projection
 from deconfuse.reporting.payload import EncodedArray, GeometryPayload, PointsPayload, encode
+from deconfuse.reporting.samples import Samples, sample_positions
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reporting.samples import Samples
     from deconfuse.reporting.shown_classes import Shown
 
 __all__ = ["geometry_payload"]

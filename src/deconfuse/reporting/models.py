@@ -250,9 +250,7 @@ def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
     )
 
 
-def _outcomes(
-    found: Diagnosis, shown: Shown, names: tuple[str, ...]
-) -> tuple[OutcomePayload, ...]:
+def _outcomes(found: Diagnosis, shown: Shown, names: tuple[str, ...]) -> tuple[OutcomePayload, ...]:
     """Return the rates of outcomes for the shown classes; the bucket has a count alone."""
     n_classes, pad = found.source.n_classes, np.full(int(shown.bucket), np.nan)
     place = shown.place(n_classes)

@@ -252,7 +252,8 @@ class SamplesPayload:
     """Samples behind the cells: for each cell listed, a run of row numbers or ids.
 
     Cells are ``i * m + j``, where ``m`` is the number of classes and of outcomes, which follow the
-    classes. Each sample comes with its picture, its text and the score of its prediction, where there are some.
+    classes. Each sample comes with its picture, its text and the score of its prediction, where
+    there are some.
     """
 
     noun: str

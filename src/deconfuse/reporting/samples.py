@@ -174,16 +174,16 @@ def samples_payload(samples: Samples, cm: ConfusionMatrix, page: PageCells) -> S
 
 
 def _scores(samples: Samples) -> NDArray[np.float64] | None:
-    """Return how confident the model was of each sample, as finite numbers."""
+    """Return how confident the model was of each sample, as numbers."""
     if samples.scores is None:
         return None
     try:
         scores = np.asarray(samples.scores, dtype=np.float64)
     except (TypeError, ValueError):
         scores = np.array([np.nan])
-    if scores.ndim != 1 or not np.isfinite(scores).all():
+    if scores.ndim != 1 or np.isnan(scores).any():
         raise InputError(
-            "`scores` must be one finite number per sample.",
+            "`scores` must be one number per sample.",
             hint="give the score of the predicted class, such as predict_proba(...).max(axis=1).",
         )
     return scores
@@ -214,8 +214,10 @@ def _positions(
         if label is not None and label in cm.classes:
             positions.append(cm.classes.place[label])
             continue
-        outcome = label if label in outcomes else instead.get("missing" if label is None else "other")
-        if outcome not in outcomes:
+        outcome = instead.get("missing" if label is None else "other")
+        if isinstance(label, str) and label in outcomes:
+            outcome = label
+        if outcome is None or outcome not in outcomes:
             raise InputError(
                 f"Values of `{name}` must be classes or outcomes of the matrix, got {label!r}.",
                 hint=f"the outcomes are {show(cm.outcomes)}; `other` and `missing` of `Samples` say"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from deconfuse._version import __version__
-from deconfuse.confusion import ConfusionMatrix
 from deconfuse.reporting.changes import counted_cells
 from deconfuse.reporting.geometry_part import geometry_payload
 from deconfuse.reporting.kinds import KINDS

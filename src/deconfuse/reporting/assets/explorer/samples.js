@@ -2,7 +2,7 @@
 
 import { decodeArray, indexOfSorted } from "./arrays.js";
 import { h, nameText } from "./dom.js";
-import { count, percent } from "./format.js";
+import { count, short } from "./format.js";
 
 /** @typedef {{id: string, image: string|null, text: string, score: number}} Sample score: NaN without one */
 
@@ -34,7 +34,7 @@ export function samplesOf(samples, cell) {
 
 /** @param {Sample} sample @param {string} noun */
 function sampleItem({ id, image, text, score }, noun) {
-  const sure = Number.isNaN(score) ? "" : `, score ${percent(score)}`;
+  const sure = Number.isNaN(score) ? "" : `, score ${short(score)}`;
   const title = `${noun} ${id}${sure}`;
   if (image) return h("li", { class: "sample" }, h("img", { src: image, alt: title, title, loading: "lazy",
     decoding: "async" }));
