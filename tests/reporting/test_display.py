@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 import deconfuse as dc
 from deconfuse.reporting import widget
-from deconfuse.reporting.display import mimebundle
+from deconfuse.reporting.display import matrix_text, mimebundle
+from deconfuse.reporting.tables import write_table
 from tests.reporting.studies import HOSTILE, matrix, summarize
 from tests.support import require
 
@@ -117,3 +119,33 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(dc.MissingExtraError, match=r"needs anywidget.*\n.*deconfuse\[notebook\]"):
         widget.explorer(summarize(matrix(4, 500), title="t"))
     widget._widget_class.cache_clear()
+
+
+def test_outcomes_stand_in_a_table_of_their_own_in_every_form(tmp_path: Path) -> None:
+    cm = dc.ConfusionMatrix.from_counts(
+        [[80, 6, 14], [5, 70, 25], [12, 9, 0]], labels=["car", "bus", "<background>"]
+    ).treat_as_outcome("<background>")
+    n = cm.normalize("bi")
+    square = dc.ConfusionMatrix.from_counts(cm.counts, labels=cm.labels)
+    for shown, alone in ((cm, square), (n, square.normalize("bi"))):
+        own, other = (cells(part._repr_html_()) for part in (shown, alone))
+        assert own[: len(other)] == other, "the square is what it is without outcomes"
+        assert own[3:] == [
+            ["true", "<background>", "samples"],
+            ["car", "14 (14 %)", "100"],
+            ["bus", "25 (25 %)", "100"],
+            ["predicted", "<background>", "predictions"],
+            ["car", "12 (12 %)", "97"],
+            ["bus", "9 (11 %)", "85"],
+        ]
+        assert "Answers that are no class, and their share of the samples:" in matrix_text(shown)
+    assert "| **car** | 14 (14 %) | 100 |" in write_table(n, "markdown")
+    assert r"bus & 25 (25 \%) & 100 \\" in write_table(n, "latex")
+    document = json.loads(write_table(n, "json"))
+    assert document["outcome_counts"] == [[14], [25]]
+    assert document["background_counts"] == [[12, 9]]
+    for ending in ("md", "tex"):
+        text = dc.report(cm, tmp_path / f"report.{ending}").read_text(encoding="utf-8")
+        assert "14 (14" in text
+        assert "9 (11" in text
+    assert "no class" not in matrix_text(square)

@@ -294,7 +294,8 @@ def test_names_are_text_whatever_they_are(open_report: Open) -> None:
     assert reader.ask("return root.querySelectorAll('img, b > b, script, a').length;") == 0
     assert reader.page.evaluate("document.querySelectorAll('script').length") == 2
     rows = list(csv.reader(io.StringIO(reader.export("CSV").decode(), newline="")))
-    assert sorted(rows[0][1:]) == sorted(HOSTILE)
+    escaped = {"=HYPERLINK(0)": "'=HYPERLINK(0)"}
+    assert sorted(rows[0][1:]) == sorted(escaped.get(name, name) for name in HOSTILE)
     for name in ("SVG", "PNG", "LaTeX"):
         reader.export(name)
 

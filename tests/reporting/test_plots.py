@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import ConfusionMatrixDisplay as SklearnDisplay
@@ -405,3 +406,54 @@ def test_names_are_large_enough_to_read_and_do_not_touch(n_classes):
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
     assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes))
     assert labels[0].get_text() == "0"
+
+
+def margin_lengths(display: ConfusionMatrixDisplay) -> list[list[float]]:
+    """Return the lengths of the bars above and left of the cells, the longest as one."""
+    patches = [artist for artist in display.ax_.patches if isinstance(artist, StepPatch)]
+    lengths = [np.asarray(patch.get_data().values) - patch.get_data().baseline for patch in patches]
+    return [(length / np.max(lengths)).tolist() for length in lengths]
+
+
+def test_margins_are_bars_as_long_as_the_sums():
+    cm = dc.ConfusionMatrix.from_counts([[30, 10], [0, 20]], labels=["a", "b"])
+    display = ConfusionMatrixDisplay.from_confusion_matrix(cm)
+    assert margin_lengths(display) == [[0.75, 0.75], [1.0, 0.5]]
+    display.figure_.canvas.draw()
+    cells = display.ax_.get_window_extent()
+    above, left = (patch.get_window_extent() for patch in display.ax_.patches)
+    assert above.y0 > cells.y1
+    assert left.x1 < cells.x0
+    assert (above.x0, above.x1) == pytest.approx((cells.x0, cells.x1))
+    level = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
+    np.testing.assert_allclose(margin_lengths(level), 1.0, rtol=1e-8)
+    bare = ConfusionMatrixDisplay(np.eye(2)).plot()
+    assert margin_lengths(bare) == [], "an array is drawn as it is"
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("normalize", [None, "bi"])
+def test_outcomes_stand_apart_and_change_nothing_in_the_square(normalize, layout):
+    cm = dc.ConfusionMatrix.from_counts(
+        [[80, 6, 14], [5, 70, 25], [12, 9, 0]], labels=["car", "bus", "$back$"]
+    ).treat_as_outcome("$back$")
+    _, ax = plt.subplots(layout=layout)
+    display = ConfusionMatrixDisplay.from_confusion_matrix(
+        cm, normalize=normalize, ax=ax, colorbar=False
+    )
+    square = dc.ConfusionMatrix.from_counts(cm.counts, labels=cm.labels)
+    alone = ConfusionMatrixDisplay.from_confusion_matrix(square, normalize=normalize)
+    np.testing.assert_array_equal(display.confusion_matrix, alone.confusion_matrix)
+    beside, below = ax.child_axes[:2]
+    shares = [bar.get_width() for bar in beside.patches]
+    np.testing.assert_allclose(shares, [0.14, 0.25])
+    np.testing.assert_allclose([-bar.get_height() for bar in below.patches], [12 / 97, 9 / 85])
+    first = "14" if normalize is None else "14 %\n14"
+    assert beside.texts[0].get_text() == first
+    assert beside.get_xticklabels()[0].get_text() == "$back$"
+    display.figure_.canvas.draw()
+    cells = ax.get_window_extent()
+    assert beside.get_window_extent().x0 > cells.x1
+    assert below.get_window_extent().y1 < cells.y0
+    colours = {bar.get_facecolor() for bar in (*beside.patches, *below.patches)}
+    assert all(max(c[:3]) - min(c[:3]) < 0.06 for c in colours), "a grey"

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from deconfuse.normalization import Normalized
-from deconfuse.reporting.tables import describe, matrix_table, top_table
+from deconfuse.reporting.tables import describe, matrix_table, outcome_tables, top_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reporting.study import Study
+    from deconfuse.reporting.table import Table
 
 __all__ = ["matrix_html", "matrix_text", "mimebundle", "print_matrix"]
 
@@ -44,7 +45,8 @@ def matrix_text(shown: ConfusionMatrix | Normalized) -> str:
     dog                 ·    4
     """
     title, *tables = _parts(shown, width=None)
-    return "\n".join([str(title), *(table.to_text() for table in tables)])
+    beside = [f"{table.title}:\n{table.to_text()}" for table in _beside(shown)]
+    return "\n".join([str(title), *(table.to_text() for table in tables), *beside])
 
 
 def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
@@ -55,6 +57,15 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
     console.print(Text(str(title), style="bold"))
     for table in tables:
         console.print(table.to_rich())
+    for table in _beside(shown):
+        console.print(Text(f"{table.title}:"))
+        console.print(table.to_rich())
+
+
+def _beside(shown: ConfusionMatrix | Normalized) -> list[Table]:
+    """Return the outcomes of the classes, those of the first where there are many."""
+    cm = shown.source if isinstance(shown, Normalized) else shown
+    return outcome_tables(cm, _TEXT_CLASSES)
 
 
 def _parts(shown: ConfusionMatrix | Normalized, width: int | None) -> Iterator[Any]:
@@ -88,7 +99,8 @@ def matrix_html(shown: ConfusionMatrix | Normalized) -> str:
     else:
         n = shown if isinstance(shown, Normalized) else cm.normalize("bi", throw=False)
         body = f"<p>The largest errors:</p>{top_table(n, _TOP).to_html()}"
-    return f"<div><p><b>{escape(title)}</b></p>{body}</div>"
+    beside = "".join(f"<p>{table.title}:</p>{table.to_html()}" for table in _beside(shown))
+    return f"<div><p><b>{escape(title)}</b></p>{body}{beside}</div>"
 
 
 def mimebundle(subject: Any, html: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ __all__ = [
     "figure_size",
     "has_room",
     "number_texts",
+    "side_points",
     "with_counts",
 ]
 
@@ -55,14 +56,20 @@ _UNDEFINED = "0.82"
 _POINTS_PER_INCH = 72.0
 
 
-def figure_size(n_classes: int, names: Sequence[str]) -> tuple[float, float]:
-    """Return width and height in inches that give every class room, within reason."""
+def figure_size(
+    n_classes: int, names: Sequence[str], beside: Sequence[int] = ()
+) -> tuple[float, float]:
+    """Return width and height in inches that give every class room, within reason.
+
+    ``beside`` are columns and rows of outcomes.
+    """
     side = max(2.4, min(0.56 * n_classes, 5.2 + 0.04 * n_classes, 12.0))
     label_size = _label_size(side * _POINTS_PER_INCH / n_classes)
     longest = max((len(name) for name in names), default=1)
     margin = longest * label_size * _CHARACTER_WIDTH / _POINTS_PER_INCH
     angle = math.radians(_angle(names, label_size, side * _POINTS_PER_INCH / n_classes))
-    return side + margin + 1.5, side + margin * math.sin(angle) + 1.25
+    right, below = (0.5 * number + 0.4 * (number > 0) for number in beside or (0, 0))
+    return side + margin + right + 1.85, side + margin * math.sin(angle) + below + 1.5
 
 
 def check_look(
@@ -173,8 +180,13 @@ def _even_error(values: FloatArray) -> float:
     return 0.25 * float(np.nansum(values)) / n_errors if n_errors else 0.0
 
 
-def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, whole: bool) -> None:
-    """Put one colour bar, or one for each scale, to the right of the matrix and as high as it."""
+def add_colorbars(
+    ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, whole: bool, after: float
+) -> None:
+    """Put one colour bar, or one for each scale, to the right of the matrix and as high as it.
+
+    ``after`` is how many points are taken there by something else.
+    """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     figure = ax.figure
@@ -186,10 +198,10 @@ def add_colorbars(ax: Axes, image: AxesImage, diagonal: AxesImage | None, *, who
     if diagonal is not None:
         images.append(("on the diagonal", diagonal))
     height = 1.0 if diagonal is None else 0.46
-    point = 1.0 / _side_points(ax)
+    point = 1.0 / side_points(ax)
     for position, (name, scale) in enumerate(images):
         bottom = position * (1.0 - height)
-        inset = ax.inset_axes((1.0 + 8 * point, bottom, 10 * point, height))
+        inset = ax.inset_axes((1.0 + (8 + after) * point, bottom, 10 * point, height))
         bar = figure.colorbar(scale, cax=inset, extend=_extend(scale))
         bar.locator = MaxNLocator(4, integer=whole)
         if whole:
@@ -217,19 +229,28 @@ def cell_points(ax: Axes, n_classes: int) -> float:
     layout = root.get_layout_engine()
     if layout is not None:
         layout.execute(root)
-    return _side_points(ax) / n_classes
+    return side_points(ax) / n_classes
 
 
-def _side_points(ax: Axes) -> float:
+def side_points(ax: Axes) -> float:
+    """Return the side of the square of cells in points."""
     ax.apply_aspect()
     box = ax.get_window_extent()
     return float(min(box.width, box.height)) / ax.figure.figure.dpi * _POINTS_PER_INCH
 
 
 def draw_labels(
-    ax: Axes, names: Sequence[str], *, cell: float, rotation: str | float | None
+    ax: Axes,
+    names: Sequence[str],
+    *,
+    cell: float,
+    rotation: str | float | None,
+    apart: tuple[float, float],
 ) -> None:
-    """Name rows and columns, in a size that fits; where some are left out, the axis says so."""
+    """Name rows and columns, in a size that fits; where some are left out, the axis says so.
+
+    ``apart`` are the points between the cells and the names of rows, and of columns.
+    """
     step = max(1, math.ceil(_SMALLEST_LABEL * _LINE_HEIGHT / cell))
     size = _label_size(cell * step) if step == 1 else _THINNED_LABEL
     shown = list(range(0, len(names), step))
@@ -247,7 +268,10 @@ def draw_labels(
     if step > 1:
         for axis, side in ((ax.xaxis, "Predicted"), (ax.yaxis, "True")):
             axis.set_label_text(f"{side} label (1 of {step} named)")
-    ax.tick_params(length=0 if cell > 12 else 1.5, width=0.5, pad=2)
+    rows, columns = apart
+    long = 0.0 if cell > 12 else 1.5
+    ax.tick_params(axis="y", length=0.0 if rows else long, width=0.5, pad=2 + rows)
+    ax.tick_params(axis="x", length=0.0 if columns else long, width=0.5, pad=2 + columns)
 
 
 def _label_size(room: float) -> float:
@@ -363,7 +387,7 @@ def fitting_size(texts: npt.NDArray[np.str_], cell: float) -> float:
     lines = [line for text in texts.flat for line in text.split("\n")]
     longest = max(map(len, lines), default=1)
     height = _NUMBER_HEIGHT * cell * (1.0 if len(lines) == texts.size else 0.7)
-    return min(11.0, height, 0.88 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
+    return min(11.0, height, 0.86 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
 
 
 def _contrast(image: AxesImage, i: int, j: int) -> str:

@@ -17,6 +17,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName, Normalized
 from deconfuse.reporting import drawing
+from deconfuse.reporting.beside import Beside
+from deconfuse.reporting.surroundings import BAR_ROOM, draw_margins, draw_outcomes
 from deconfuse.reporting.tables import SUMS, dense, values_to_read
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
@@ -91,7 +93,9 @@ class ConfusionMatrixDisplay:
     ends before it, and an arrow on the colour bar says so. Undefined cells are grey. A faint
     number, and in a normalized matrix a faint cell, has fewer than five samples behind it. A class
     without a true sample has dashes in its row. Where cells have room, the count is written below
-    the ratio. Where there is no room for every name, the axis says how many are left out.
+    the ratio. Where there is no room for every name, the axis says how many are left out. The bars
+    at the top and at the left are the sums of columns and rows. Answers that are no class stand
+    apart, as grey bars: their share of the samples of a true class, or of the predictions.
 
     Examples
     --------
@@ -116,6 +120,7 @@ class ConfusionMatrixDisplay:
         self._method: str | None = None
         self._title: str | None = None
         self._counts: npt.NDArray[Any] | None = None
+        self._beside: tuple[Beside, ...] = ()
         names: Sequence[object] | None = None
         if isinstance(confusion_matrix, Normalized):
             n = confusion_matrix
@@ -124,11 +129,13 @@ class ConfusionMatrixDisplay:
             added = f" (epsilon {n.epsilon:.3g})" if n.epsilon else ""
             self._title = f"{_TITLES[n.method]}{added}\n{SUMS[n.method]}"
             self._counts = dense(n.source.counts)
+            self._beside = (Beside.answers(n.source), Beside.backgrounds(n.source))
             values, names = values_to_read(n), n.labels
         elif isinstance(confusion_matrix, ConfusionMatrix):
             refuse_too_many(confusion_matrix.n_classes)
             self._title = f"Counts\nall cells sum to {confusion_matrix.total:,.12g}"
             self._counts = values = dense(confusion_matrix.counts)
+            self._beside = (Beside.answers(confusion_matrix), Beside.backgrounds(confusion_matrix))
             names = confusion_matrix.labels
         else:
             values = _checked_values(confusion_matrix)
@@ -195,7 +202,8 @@ class ConfusionMatrixDisplay:
         if ax is None:
             import matplotlib.pyplot as plt
 
-            size = drawing.figure_size(len(values), names)
+            beside = [len(part.names) for part in self._beside]
+            size = drawing.figure_size(len(values), names, beside)
             _, ax = plt.subplots(figsize=size, layout="constrained")
         top = 1.0 if self._method in ("row", "col", "bi") else None
         few = None
@@ -204,14 +212,23 @@ class ConfusionMatrixDisplay:
         images = drawing.draw_cells(ax, values, cmap=cmap, top=top, few=few, options=im_kw)
         ax.set(xlabel="Predicted label", ylabel="True label")
         ax.set_ylim(len(values) - 0.5, -0.5)
+        has_margins = self._counts is not None
+        bars = BAR_ROOM if has_margins else 0.0
         if self._title is not None:
-            ax.set_title(self._title, fontsize=9.5)
+            ax.set_title(self._title, fontsize=9.5, pad=6.0 + bars)
+        cell = drawing.cell_points(ax, len(values))
+        after = below = 0.0
+        if any(part.names for part in self._beside):
+            after, below = draw_outcomes(ax, self._beside, cell=cell, counts=self._method is None)
         if look.get("colorbar", True):
-            drawing.add_colorbars(ax, *images, whole=whole)
+            drawing.add_colorbars(ax, *images, whole=whole, after=after)
+        if has_margins:
+            draw_margins(ax, values)
         # The names take room from the cells, and the cells set the size of the names.
         for _ in range(2):
             cell = drawing.cell_points(ax, len(values))
-            drawing.draw_labels(ax, names, cell=cell, rotation=look.get("xticks_rotation"))
+            rotation = look.get("xticks_rotation")
+            drawing.draw_labels(ax, names, cell=cell, rotation=rotation, apart=(bars, below))
         cell = drawing.cell_points(ax, len(values))
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
@@ -219,6 +236,9 @@ class ConfusionMatrixDisplay:
                 values, counts=counts, values_format=values_format, cell=cell
             )
             if few is not None and self._counts is not None and values_format is None:
+                # Epsilon alone, too small for a digit, is nothing to read.
+                small = (values > 0) & (values < 0.005)
+                texts[small & (self._counts == 0)] = ""
                 texts = drawing.with_counts(texts, self._counts, cell)
             faint = values == 0 if self._counts is None else self._counts == 0
             self.text_ = drawing.draw_numbers(

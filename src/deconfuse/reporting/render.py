@@ -15,7 +15,8 @@ from deconfuse.reporting import payload as records
 from deconfuse.reporting.bundle import asset, bundle
 from deconfuse.reporting.payload import ReportPayload
 from deconfuse.reporting.summary import summarize
-from deconfuse.reporting.tables import matrix_table
+from deconfuse.reporting.table import Table
+from deconfuse.reporting.tables import matrix_table, outcome_tables
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -72,10 +73,11 @@ def _fallback(payload: ReportPayload) -> str:
 
 def to_markdown(study: Study, title: str) -> str:
     """Return the findings and the counts as Markdown, for a pull request or a log."""
-    tables = [
-        replace(matrix_table(cm, most=_TABLE_CLASSES), title=f"Counts{_of(study, name)}{_part(cm)}")
-        for name, cm in study.matrices.items()
-    ]
+    tables = []
+    for name, cm in study.matrices.items():
+        counts = matrix_table(cm, most=_TABLE_CLASSES)
+        tables.append(replace(counts, title=f"Counts{_of(study, name)}{_part(cm)}"))
+        tables += _outcomes(study, name)
     document = replace(study.document, tables=tables)
     return (
         f"# {escape_markdown(title)}\n\n{document.to_markdown()}\ndeconfuse {__version__}."
@@ -90,7 +92,16 @@ def to_latex(study: Study, title: str) -> str:
         table = matrix_table(study.bi(name), notes=True, most=_TABLE_CLASSES)
         caption = f"{title}{_of(study, name)}: {table.title} Counts in brackets{_part(cm)}."
         tables.append(replace(table, title=caption).to_latex())
+        tables += [beside.to_latex() for beside in _outcomes(study, name)]
     return "\n\n".join(tables) + "\n"
+
+
+def _outcomes(study: Study, name: str) -> list[Table]:
+    cm = study.matrices[name]
+    return [
+        replace(table, title=f"{table.title}{_of(study, name)}{_part(cm)}")
+        for table in outcome_tables(cm, _TABLE_CLASSES)
+    ]
 
 
 def _of(study: Study, name: str) -> str:

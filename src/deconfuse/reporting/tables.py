@@ -20,6 +20,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.reading.count_checks import CORNER
+from deconfuse.reporting.beside import Beside, share_text
 from deconfuse.reporting.drawing import number_texts
 from deconfuse.reporting.table import Cell, Table
 from deconfuse.statistics.plain_values import plain_value
@@ -33,6 +34,7 @@ __all__ = [
     "full_count",
     "matrix_table",
     "never_seen",
+    "outcome_tables",
     "top_table",
     "values_to_read",
     "write_table",
@@ -133,6 +135,53 @@ def matrix_table(
     return Table(
         [CORNER, *heads], rows, "l" + "r" * len(names), title=describe(shown), row_heads=True
     )
+
+
+def outcome_tables(cm: ConfusionMatrix, most: int | None = None) -> list[Table]:
+    """Return the answers that are no class, as counts and shares per class, apart from the matrix.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> cm = dc.ConfusionMatrix.from_counts(
+    ...     [[80, 6, 14], [5, 70, 25], [12, 9, 0]], labels=["car", "bus", "background"]
+    ... ).treat_as_outcome("background")
+    >>> for table in outcome_tables(cm):
+    ...     print(table.title)
+    ...     print(table.to_text())
+    Answers that are no class, and their share of the samples
+    true  background  samples
+    car    14 (14 %)      100
+    bus    25 (25 %)      100
+    Labels that are no class, and their share of the predictions
+    predicted  background  predictions
+    car         12 (12 %)           97
+    bus          9 (11 %)           85
+    """
+    return [
+        Table(
+            (side, *map(printable, beside.names), of),
+            [
+                (
+                    printable(label),
+                    *(
+                        f"{full_count(count)} ({share_text(share)})"
+                        for count, share in zip(beside.counts[k], beside.shares[k], strict=True)
+                    ),
+                    full_count(beside.totals[k]),
+                )
+                for k, label in enumerate(cm.labels[:most])
+            ],
+            "l" + "r" * (len(beside.names) + 1),
+            title=f"{what} that are no class, and their share of the {of}",
+            row_heads=True,
+        )
+        for what, side, of, beside in (
+            ("Answers", "true", "samples", Beside.answers(cm)),
+            ("Labels", "predicted", "predictions", Beside.backgrounds(cm)),
+        )
+        if beside.names
+    ]
 
 
 def top_table(n: Normalized, k: int) -> Table:
@@ -237,17 +286,21 @@ def _json(n: Normalized) -> str:
         "right": n.right,
         "status": None if n.scaling is None else n.scaling.status.name.lower(),
         "residual": None if n.scaling is None else float(n.scaling.residual),
+        "outcomes": n.source.outcomes,
+        "outcome_counts": n.source.outcome_counts,
+        "background_counts": n.source.background_counts,
     }
     return json.dumps(plain_value(document), allow_nan=False) + "\n"
 
 
 def _markdown(n: Normalized) -> str:
-    table = _printed(n, "Markdown")
-    return f"{table.to_markdown()}\n\n{table.title}\n"
+    tables = [_printed(n, "Markdown"), *outcome_tables(n.source)]
+    return "\n".join(f"{table.to_markdown()}\n\n{table.title}\n" for table in tables)
 
 
 def _latex(n: Normalized) -> str:
-    return f"{_printed(n, 'LaTeX').to_latex()}\n"
+    tables = [_printed(n, "LaTeX"), *outcome_tables(n.source)]
+    return "\n".join(f"{table.to_latex()}\n" for table in tables)
 
 
 def _printed(n: Normalized, name: str) -> Table:
