@@ -72,8 +72,35 @@ def photograph(
     return stream.getvalue()
 
 
+def film(browser: Any, page: Path) -> bytes:
+    """Return the counts becoming bi, as the page plays it, frame by frame of a stopped clock."""
+    context = browser.new_context(viewport={"width": FIRST[0], "height": FIRST[1]})
+    tab = context.new_page()
+    tab.clock.install(time=0)
+    tab.goto(page.as_uri())
+    tab.wait_for_selector("canvas.matrix")
+    tab.clock.pause_at(3_600_000)
+    tab.click("[data-control=play]")
+    tab.mouse.move(5, 5)
+    frames, durations = [], []
+    # The counts stand for 900 ms, then they change for as long.
+    for step, duration in [(600, 1_500), *[(75, 75)] * 16, (600, 3_000)]:
+        tab.clock.run_for(step)
+        picture = tab.locator("section.stage").screenshot()
+        frames.append(Image.open(io.BytesIO(picture)).convert("RGB"))
+        durations.append(duration)
+    context.close()
+    palette = frames[-1].quantize(128, kmeans=1)
+    drawn = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    stream = io.BytesIO()
+    drawn[0].save(
+        stream, "GIF", save_all=True, append_images=drawn[1:], duration=durations, loop=0
+    )
+    return stream.getvalue()
+
+
 def main(folder: Path) -> None:
-    """Photograph the page."""
+    """Photograph and film the page."""
     chromium = shutil.which("chromium")
     if chromium is None or importlib.util.find_spec("playwright") is None:
         print("explorer: needs chromium and playwright, the pictures stay as they are")
@@ -98,6 +125,7 @@ def main(folder: Path) -> None:
             data = photograph(browser, written[page], fragment, size=size, dark=dark)
             write_bytes(folder / "images" / name, data)
             print(f"{name}: {len(data) / 1000:.0f} kB")
+        write_bytes(folder / "images" / "counts-to-bi.gif", film(browser, written["digits"]))
         browser.close()
 
 

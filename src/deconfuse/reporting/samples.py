@@ -207,7 +207,7 @@ def _positions(
     if not cm.outcomes:
         return positions_of(values, cm.classes, name=name)
     column = open_labels(values, name=name)
-    distinct, codes = distinct_integers(column.codes(0, column.size))
+    distinct, codes = distinct_integers(column.codes(0, column.size)[0])
     outcomes = {outcome: cm.n_classes + k for k, outcome in enumerate(cm.outcomes)}
     positions = []
     for label in column.labels(distinct):
