@@ -93,9 +93,7 @@ def film(browser: Any, page: Path) -> bytes:
     palette = frames[-1].quantize(128, kmeans=1)
     drawn = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     stream = io.BytesIO()
-    drawn[0].save(
-        stream, "GIF", save_all=True, append_images=drawn[1:], duration=durations, loop=0
-    )
+    drawn[0].save(stream, "GIF", save_all=True, append_images=drawn[1:], duration=durations, loop=0)
     return stream.getvalue()
 
 

@@ -237,8 +237,7 @@ class ConfusionMatrixDisplay:
             )
             if few is not None and self._counts is not None and values_format is None:
                 # Epsilon alone, too small for a digit, is nothing to read.
-                small = (values > 0) & (values < 0.005)
-                texts[small & (self._counts == 0)] = ""
+                texts[(values > 0) & (values < 0.005) & (self._counts == 0)] = ""
                 texts = drawing.with_counts(texts, self._counts, cell)
             faint = values == 0 if self._counts is None else self._counts == 0
             self.text_ = drawing.draw_numbers(
