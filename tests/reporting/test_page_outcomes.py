@@ -127,8 +127,8 @@ def test_the_finding_opens_its_cell_and_the_square_has_no_outcome(
     assert first.inner_text().split("\n")[0] == "technical → refused"
     first.click()
     assert reader.inspected() == "true technical\nanswer refused"
-    values = reader.ask("return [...root.host.explorer.pane('bi', '0').values];")
-    alone = dc.ConfusionMatrix.from_counts(cm.counts, labels=CLASSES).normalize("bi")
+    values = reader.ask("return [...root.host.explorer.pane('row', '0').values];")
+    alone = dc.ConfusionMatrix.from_counts(cm.counts, labels=CLASSES).normalize("row")
     np.testing.assert_allclose(np.reshape(values, (4, 4)), alone.matrix, rtol=1e-9)
 
 
