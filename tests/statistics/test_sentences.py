@@ -92,7 +92,7 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; estimated similarity"
         rf" {INTERVAL}(, above 1: more often confused than recognized)?, where the median pair has"
         rf" {NUMBER}; rank (\d+) by similarity(?: and|, (\d+)) by count\."
-        rf"( Given their errors with other classes, this is not unusual\.)?",
+        r"( It is not shown to be more than their errors with other classes would explain\.)?",
         found.sentence,
     )
     assert told, found.sentence
@@ -107,7 +107,7 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         and number(m) == seen.labels[seen.at[b]]
         and near(value, eta)
         and number(low) <= number(value) <= number(high)
-        and (above is not None) == (eta > 1)
+        and (above is None or number(low) >= 1)
         and near(typical, seen.median)
         and number(low) > 1.9 * number(typical)
         and int(raw or rank) == seen.rank(a, b)
@@ -197,11 +197,29 @@ def careful(found: Finding, seen: Counts, d: Diagnosis) -> bool:
             return [predictions, labels] == told and enumerates(one_sided[1], names)
     pairs = re.fullmatch(r"It is uncertain how similar these pairs are: (.*)\.", text)
     if pairs:
-        each = re.findall(rf"{NAME} and {NAME} \({NUMBER} and {NUMBER} confusions\)", pairs[1])
+        each = re.findall(
+            rf"{NAME} and {NAME} \({NUMBER} of {NUMBER} and {NUMBER} of {NUMBER} confused\)",
+            pairs[1],
+        )
         assert each
-        return all((number(x), number(y)) == (seen[a, b], seen[b, a]) for a, b, x, y in each)
+        return all(
+            [number(told) for told in (x, n, y, m)]
+            == [seen[a, b], seen.labels[seen.at[a]], seen[b, a], seen.labels[seen.at[b]]]
+            for a, b, x, n, y, m in each
+        )
+    never = re.fullmatch(rf"(.*) (?:is|are) never recognized: none of {NUMBER} labels\.", text)
+    if never:
+        at = [seen.at[str(label)] for label in found.classes]
+        return (
+            number(never[2]) == seen.labels[at].sum()
+            and not np.diag(seen.counts)[at].any()
+            and enumerates(never[1], [str(label) for label in found.classes])
+        )
     return bool(
-        re.search(r"for fewer than 10 samples|differ only in case|The classes are so uneven", text)
+        re.search(
+            r"on fewer than 10 effective samples|differ only in case|The classes are so uneven",
+            text,
+        )
     ) and all_named(found, text)
 
 
@@ -250,7 +268,7 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     right &= (accuracy == "1.00") == (errors == 0) == ("No errors in" in rest)
     kinds = [found.kind for found in d.findings]
     for way in ("over", "under"):
-        several = re.search(rf"([\d,]+) (?:would be )?{way}-predicted \(most", rest)
+        several = re.search(rf"([\d,]+) classes (?:would be )?{way}-predicted \(most", rest)
         one = re.search(rf"” (?:would be )?{way}-predicted \(", rest)
         told = int(number(several[1])) if several else int(one is not None)
         right &= told == kinds.count(f"{way}_predicted")
@@ -262,14 +280,18 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
             right &= any(near(end, value) for value in (ratio.ratio, ratio.low, ratio.high))
     pairs = re.search(rf"{NAME} and {NAME} are similar(?:, and so (?:is|are) ([\d,]+) more)?", rest)
     right &= kinds.count("look_alike") == (1 + int(number(pairs[3] or "0")) if pairs else 0)
-    for side, sums, others in (
-        ("never a label", seen.labels, seen.predictions),
-        ("never predicted", seen.predictions, seen.labels),
+    no_label, no_prediction = seen.labels == 0, seen.predictions == 0
+    for side, absent in (
+        ("never a label", no_label & ~no_prediction),
+        ("never predicted", no_prediction & ~no_label),
+        ("neither a label nor predicted", no_label & no_prediction),
     ):
         named = re.search(rf"{NAME}(?: and ([\d,]+) more class(?:es)?)? (?:is|are) {side}\.", rest)
-        absent = (sums == 0) & ((others > 0) | (side == "never a label"))
         right &= absent.sum() == (1 + int(number(named[2] or "0")) if named else 0)
-        right &= named is None or sums[seen.at[named[1]]] == 0
+        right &= named is None or absent[seen.at[named[1]]]
+    chance, reached = 1 / len(seen.labels), recall.mean()
+    right &= "worse than guessing" not in rest or reached < chance
+    right &= "better than guessing" not in rest or reached < chance + 0.5
     few = re.search(r"([\d,]+) class(?:es)? ha(?:s|ve) fewer than 10 labels", rest)
     if errors:
         right &= ((seen.labels > 0) & (seen.labels < 10)).sum() == (

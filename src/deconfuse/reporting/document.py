@@ -186,14 +186,18 @@ def _errors(diagnosis: Diagnosis) -> Table:
                 _name(cell.pred),
                 count_text(cell.count),
                 *(
-                    significant(math.exp(part))
+                    "–" if math.isnan(part) else significant(math.exp(part))
                     for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
                 ),
             )
             for cell in diagnosis.attribution.top(_ROWS)
         ],
         align="llrrrrr",
-        title="Largest errors: how many times a typical error, as a product of three factors",
+        title=(
+            "Largest errors: how many times a typical error"
+            f" ({significant(math.exp(diagnosis.attribution.base))} samples), as a product of three"
+            " factors"
+        ),
     )
 
 
@@ -214,7 +218,11 @@ def comparison_document(comparison: Comparison) -> Document:
             for cell in comparison.top(_ROWS)
         ],
         align="llrrrrr",
-        title="Surest differences",
+        title=(
+            "Surest differences"
+            if (comparison.p_values < 1 - comparison.level).any()
+            else "Largest differences; none of them is shown to be more than chance"
+        ),
     )
     return Document(summary(comparison), tables=[table])
 

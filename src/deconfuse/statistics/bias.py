@@ -18,7 +18,7 @@ from deconfuse.statistics.share_sums import ShareSums
 __all__ = ["ClassBias", "Verdict", "class_biases"]
 
 FloatArray = NDArray[np.float64]
-Verdict = Literal["over", "under", "even", "never seen", "never predicted"]
+Verdict = Literal["over", "under", "even", "never seen", "never predicted", "never answered"]
 
 # With enough samples a bias of one per cent is certain, and still nothing to act on.
 _SLIGHT = 1.1
@@ -40,10 +40,11 @@ class ClassBias:
         equally frequent, with its confidence interval. NaN where nothing is known of it.
     p_value : float
         Of a ratio of one, corrected for the number of classes (Holm).
-    verdict : {"over", "under", "even", "never seen", "never predicted"}
+    verdict : {"over", "under", "even", "never seen", "never predicted", "never answered"}
         ``"over"`` or ``"under"`` where a ratio of one is ruled out and the ratio is at least 1.1,
         or at most 1 / 1.1; ``"even"`` otherwise, also where too few samples tell. A class that is
-        never a label or never predicted has no bias.
+        never a label or never predicted has no bias, and neither has one whose samples all
+        got an answer that is no class.
     """
 
     label: Label
@@ -98,6 +99,8 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
             verdicts[index] = "over" if ratio[index] > 1 else "under"
     for index in np.flatnonzero(one_sided):
         verdicts[index] = "never seen" if labels[index] == 0 else "never predicted"
+    for index in np.flatnonzero((labels == 0) & (cm.outcome_counts.sum(axis=1) > 0)):
+        verdicts[index] = "never answered"
     return tuple(
         ClassBias(
             label=label,

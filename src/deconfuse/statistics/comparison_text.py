@@ -88,7 +88,19 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
         where = "" if others else f" in {name}"
         verdict = f"{second} is {_compared(sign)} than {first}{where}"
     told = [f"{name} {_change(score)}" for name, score in scores.items()]
-    return f"{verdict}: {'; '.join(told)}."
+    return f"{verdict}: {'; '.join(told)}.{_of_all(comparison)}"
+
+
+def _of_all(comparison: Comparison) -> str:
+    """Say how many of all samples are right where some got an answer that is no class."""
+    sides = (comparison.first.source, comparison.second.source)
+    if not any(cm.outcomes for cm in sides):
+        return ""
+    shares = [cm.counts.diagonal().sum() / (cm.total + cm.outcome_counts.sum()) for cm in sides]
+    return (
+        " This is among the samples for which a class was named; of all samples"
+        f" {shares[0]:.3f} → {shares[1]:.3f} are right."
+    )
 
 
 def summary(comparison: Comparison) -> list[str]:
@@ -96,7 +108,12 @@ def summary(comparison: Comparison) -> list[str]:
     low, high = comparison.overlap_interval
     alpha = 1 - comparison.level
     significant = int((comparison.p_values < alpha).sum())
-    pairing = "paired samples" if comparison.is_paired else "independent samples"
+    pairing = (
+        "paired samples"
+        if comparison.is_paired
+        else "counted as independent samples; if both predicted the same ones, pair them for"
+        " sharper tests"
+    )
     shares = (
         "the same samples"
         if comparison.is_paired
@@ -109,12 +126,12 @@ def summary(comparison: Comparison) -> list[str]:
         f"- label shares: {shares}.",
         f"- prediction bias, how often each class is predicted given the label:"
         f" {_test(comparison.bias_p_value, alpha)}.",
-        f"- similarity, which classes are confused apart from these two:"
+        f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
         *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
-        f"Overlap {comparison.overlap:.3f}; without noise {low:.3f} to {high:.3f}"
-        f" ({comparison.level:.0%}); equal classifiers would show"
-        f" {comparison.overlap_if_equal:.3f}.",
+        f"The bi-normalized matrices overlap by {comparison.overlap:.3f} ({low:.3f} to {high:.3f}"
+        f" without sampling noise, {comparison.level:.0%}); two equal classifiers with as many"
+        f" samples would overlap by about {comparison.overlap_if_equal:.3f}.",
         f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
         f" {alpha:.2g}, corrected for their number.",
     ]

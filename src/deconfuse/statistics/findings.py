@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.stats import rankdata
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, interval_text, listed, quoted, significant
@@ -32,9 +33,21 @@ _FREQUENT = 1.5
 _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
-_EXPLAINED = " Given their errors with other classes, this is not unusual."
+# Not shown is not the same as not there: with few classes the test has little room.
+_EXPLAINED = " It is not shown to be more than their errors with other classes would explain."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
+
+
+_FAVOURS_FREQUENT = (
+    "The more frequent a class is here, the more it is over-predicted. A classifier that is tuned"
+    " for plain accuracy does that, so it may be wanted. If rare classes matter as much and there"
+    " are scores, try a `Rebalancer`: it is made for balanced accuracy and can cost plain accuracy."
+)
+_TRY_REBALANCER = (
+    "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
+    " balanced accuracy rises on other data."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +94,15 @@ def find(
     """
     similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
+    never = _never_right(attribution.source, biases)
     return (
         *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
-        *_biases(biases),
+        *_biases(biases, never),
         *_not_alikes(pairs, [pair for pair, _ in similar], typical, attribution, by_label),
         *_one_sided(biases),
+        *_unrecognized(never, len(biases)),
         *_same_spelling([bias.label for bias in biases]),
-        *_unsure_pairs(pairs, typical),
+        *_unsure_pairs(pairs, typical, by_label, never),
         *_doubts(reliability),
     )
 
@@ -118,7 +133,7 @@ def _look_alike(
 ) -> Finding:
     first, second = quoted(pair.first), quoted(pair.second)
     sizes = biases[pair.first].labels, biases[pair.second].labels
-    above = ", above 1: more often confused than recognized" if pair.similarity > 1 else ""
+    above = ", above 1: more often confused than recognized" if pair.low > 1 else ""
     advice = "Look at their samples side by side, and correct labels that are wrong."
     if pair.low > _HARDLY_TOLD_APART:
         advice += " If the difference does not matter to you, merge the two (`merge_classes`)."
@@ -149,30 +164,31 @@ def _ranks(pair: LookAlike) -> str:
     return f"rank {pair.rank} by similarity, {pair.raw_rank} by count"
 
 
-def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
+def _biases(biases: Sequence[ClassBias], never: Sequence[ClassBias]) -> list[Finding]:
     """Return the classes that are over- and under-predicted, what is surely largest first."""
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
-    return [_bias(bias, len(biases)) for bias in (*over, *under)]
+    advice = _FAVOURS_FREQUENT if _favours_frequent(biases) else _TRY_REBALANCER
+    see = "It is never recognized; see below."
+    return [_bias(bias, see if bias in never else advice) for bias in (*over, *under)]
 
 
-def _bias(bias: ClassBias, n_classes: int) -> Finding:
+def _favours_frequent(biases: Sequence[ClassBias]) -> bool:
+    """Return whether frequent classes are over-predicted and rare ones under-predicted here."""
+    known = [b for b in biases if np.isfinite(b.ratio)]
+    shares, ratios = (rankdata([getattr(b, name) for b in known]) for name in ("labels", "ratio"))
+    # Spearman's correlation above a half; undefined, and so no reason, where all are equal.
+    spread = np.sqrt(shares.var() * ratios.var()) if known else 0.0
+    return bool(
+        spread and np.mean((shares - shares.mean()) * (ratios - ratios.mean())) > spread / 2
+    )
+
+
+def _bias(bias: ClassBias, advice: str) -> Finding:
     over = bias.verdict == "over"
     # Counts alone may seem to say the opposite, because of how frequent the other classes are.
     is_plain = bias.predictions > bias.labels if over else bias.predictions < bias.labels
     name = quoted(bias.label)
-    size = bias.label_share * n_classes
-    if size > _FREQUENT if over else size < 1 / _FREQUENT:
-        advice = (
-            "A classifier that is tuned for plain accuracy favours frequent classes, so this may be"
-            " wanted. If rare classes matter as much, try a `Rebalancer` on validation scores: it"
-            " is made for balanced accuracy and can cost plain accuracy."
-        )
-    else:
-        advice = (
-            "Try a `Rebalancer` on validation scores, and keep it only if balanced accuracy rises"
-            " on other data."
-        )
     return Finding(
         kind="over_predicted" if over else "under_predicted",
         severity=1 - (1 / bias.ratio if over else bias.ratio),
@@ -295,7 +311,7 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
     as_outcome = "count it as an outcome (`outcomes=`, or `cm.treat_as_outcome(name)`)"
     unlabelled = [b for b in biases if b.verdict == "never seen" and b.predictions > 0]
     unpredicted = [b for b in biases if b.verdict == "never predicted"]
-    absent = [b for b in biases if b.labels == b.predictions == 0]
+    absent = [b for b in biases if b.verdict == "never seen" and b.predictions == 0]
     table = (
         (
             unlabelled,
@@ -328,6 +344,27 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
     ]
 
 
+def _never_right(source: ConfusionMatrix, biases: Sequence[ClassBias]) -> list[ClassBias]:
+    """Return the classes that are labels and predictions, and never both for one sample."""
+    hits = dict(zip(source.labels, source.counts.diagonal(), strict=True))
+    return [b for b in biases if hits.get(b.label) == 0 and b.labels >= _MANY]
+
+
+def _unrecognized(never: Sequence[ClassBias], n_classes: int) -> list[Finding]:
+    if not never:
+        return []
+    return [
+        _careful(
+            f"{_names(never)} {_verb(never, 'is', 'are')} never recognized: none of"
+            f" {count_text(sum(b.labels for b in never))} labels.",
+            "If this is no class (background, a refusal), count it as an outcome (`outcomes=`, or"
+            " `cm.treat_as_outcome(name)`).",
+            tuple(bias.label for bias in never),
+            n_classes,
+        )
+    ]
+
+
 def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
     """Return names that differ only in case or in spaces around them."""
     groups: dict[str, list[Label]] = {}
@@ -347,18 +384,32 @@ def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
     ]
 
 
-def _unsure_pairs(pairs: PairTable, typical: float) -> list[Finding]:
+def _unsure_pairs(
+    pairs: PairTable,
+    typical: float,
+    biases: Mapping[Label, ClassBias],
+    never: Sequence[ClassBias],
+) -> list[Finding]:
     """Return the pairs that may be more similar than the surest one, or not, as one finding."""
     chosen = pairs.uncertain
     surest = pairs.similarity[pairs.certain[:1]]
     bar = float(surest[0]) if len(surest) else _STANDS_OUT * typical
     together = pairs.counts + pairs.reverse_counts
     chosen = chosen[(pairs.high[chosen] > bar) & (together[chosen] >= _WORTH_A_WORD)]
+    # Of a class that is never recognized, more samples would not tell.
+    hopeless = {bias.label for bias in never}
+    known = [not {pair.first, pair.second} & hopeless for pair in pairs.at(chosen)]
+    chosen = chosen[np.array(known, dtype=bool)]
     if not len(chosen):
         return []
     chosen = chosen[np.argsort(-together[chosen], kind="stable")]
     shown = pairs.at(chosen[:_FIRST])
-    told = [f"{quoted(p.first)} and {quoted(p.second)} ({_confusions(p)})" for p in shown]
+    told = [
+        f"{quoted(p.first)} and {quoted(p.second)} ({count_text(p.count)} of"
+        f" {count_text(biases[p.first].labels)} and {count_text(p.reverse_count)} of"
+        f" {count_text(biases[p.second].labels)} confused)"
+        for p in shown
+    ]
     told += [""] * (len(chosen) - len(told))
     return [
         Finding(
@@ -368,7 +419,7 @@ def _unsure_pairs(pairs: PairTable, typical: float) -> list[Finding]:
                 "It is uncertain how similar these pairs are:"
                 f" {listed(told, _FIRST, 'pair', 'pairs')}."
             ),
-            advice="Collect more samples of these classes before acting on them.",
+            advice="Collect more samples of the rarer class of each pair before acting on it.",
             classes=tuple(dict.fromkeys(label for p in shown for label in (p.first, p.second))),
             cells=tuple(cell for p in shown for cell in ((p.first, p.second), (p.second, p.first))),
         )
@@ -386,9 +437,9 @@ def _doubts(reliability: Reliability) -> list[Finding]:
     if few:
         found.append(
             _careful(
-                f"In the bi-normalized matrix {_names(few)} {_verb(few, 'counts', 'count')} for"
-                f" fewer than {_MANY} samples, as labels or as predictions.",
-                "Collect more samples of these classes; their similarities are rough.",
+                f"In the bi-normalized matrix {_names(few)} {_verb(few, 'rests', 'rest')} on fewer"
+                f" than {_MANY} effective samples, as labels or as predictions.",
+                "Collect more samples of these classes; what is said of them is rough.",
                 tuple(item.label for item in few),
                 len(reliability),
             )
@@ -396,9 +447,9 @@ def _doubts(reliability: Reliability) -> list[Finding]:
     if reliability.effective_samples < 0.1 * reliability.total:
         found.append(
             _careful(
-                f"The classes are so uneven that, in the bi-normalized matrix, the"
-                f" {count_text(reliability.total)} samples count for only"
-                f" {significant(reliability.effective_samples)}.",
+                f"The classes are so uneven that the bi-normalized matrix of"
+                f" {count_text(reliability.total)} samples rests on only"
+                f" {significant(reliability.effective_samples)} effective samples.",
                 "Collect more samples of the rare classes.",
                 (),
                 len(reliability),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deconfuse._text import count_text, plural, proportion, quoted
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import Finding, sure_times
+from deconfuse.statistics.metrics import estimate_balanced_accuracy
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -22,30 +23,46 @@ _FEW = 10
 def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, then what matters most, with true totals."""
     source = diagnosis.source
-    sentences = [_totals(source), *_answered(diagnosis), *_one_sided(diagnosis.biases)]
+    sentences = [_totals(diagnosis), *_one_sided(diagnosis.biases)]
     if source.counts.diagonal().sum() == source.total:
         return " ".join([*sentences, f"No errors in {_samples(source)}."])
-    news = [*_similar(diagnosis.findings), *_bias(diagnosis.biases)]
+    news = [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
     few = sum(0 < bias.labels < _FEW for bias in diagnosis.biases)
     if few:
         news.append(f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} labels.")
     if not news and len(sentences) == 1:
-        news = ["No pair of classes stands out, and no class is much over- or under-predicted."]
+        news = [
+            "No pair of classes is shown to be more similar than others, and no class to be over-"
+            " or under-predicted."
+        ]
     return " ".join([*sentences, *news])
 
 
-def _totals(cm: ConfusionMatrix) -> str:
+def _totals(diagnosis: Diagnosis) -> str:
+    cm = diagnosis.source
+    samples = f"{_samples(cm)}, accuracy"
+    if cm.outcomes:
+        every = cm.total + cm.outcome_counts.sum()
+        samples = (
+            f"a class was named for {count_text(cm.total)} of {count_text(every)} samples"
+            f" ({proportion(diagnosis.outcomes.coverage)}); among these accuracy"
+        )
     return (
-        f"{plural(cm.n_classes, 'class', 'classes')}, {_samples(cm)}, accuracy"
-        f" {proportion(cm.accuracy)}, balanced accuracy {proportion(cm.balanced_accuracy)}."
+        f"{plural(cm.n_classes, 'class', 'classes')}, {samples} {proportion(cm.accuracy)},"
+        f" balanced accuracy {proportion(cm.balanced_accuracy)}."
     )
 
 
-def _answered(diagnosis: Diagnosis) -> list[str]:
-    """Return the share of the samples of a class for which a class was named."""
-    if not diagnosis.source.outcomes:
-        return []
-    return [f"A class was named for {proportion(diagnosis.outcomes.coverage)} of the samples."]
+def _guessing(cm: ConfusionMatrix) -> list[str]:
+    """Say where a classifier is not shown to be better than guessing, or is surely worse."""
+    chance = 1 / cm.n_classes
+    found = estimate_balanced_accuracy(cm)
+    if found.high < chance:
+        return [
+            "This is worse than guessing: check that labels and predictions use the same names in"
+            " the same order."
+        ]
+    return ["This is not shown to be better than guessing."] if found.low <= chance else []
 
 
 def _samples(cm: ConfusionMatrix) -> str:
@@ -55,8 +72,11 @@ def _samples(cm: ConfusionMatrix) -> str:
 
 
 def _one_sided(biases: Sequence[ClassBias]) -> list[str]:
+    unseen = [b for b in biases if b.verdict == "never seen"]
     groups = {
-        "never a label": [b for b in biases if b.verdict == "never seen"],
+        "never answered with a class": [b for b in biases if b.verdict == "never answered"],
+        "never a label": [b for b in unseen if b.predictions > 0],
+        "neither a label nor predicted": [b for b in unseen if b.predictions == 0],
         "never predicted": [b for b in biases if b.verdict == "never predicted"],
     }
     return [
@@ -82,7 +102,8 @@ def _similar(findings: Sequence[Finding]) -> list[str]:
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
         first, second = (_quoted(label) for label in less[0])
-        sentences.append(f"{first} and {second} are often confused, but less similar.")
+        rest = f", and {plural(len(less) - 1, 'more pair', 'more pairs')}," if less[1:] else ""
+        sentences.append(f"{first} and {second}{rest} are often confused, but less similar.")
     return sentences
 
 
@@ -102,7 +123,7 @@ def _group(biases: Sequence[ClassBias], *, is_first: bool) -> str:
     what = f"{'would be ' if is_first else ''}{most.verdict}-predicted"
     if len(biases) == 1:
         return f"{name} {what} ({times})"
-    return f"{len(biases):,} {what} (most {name}, {times})"
+    return f"{len(biases):,} classes {what} (most {name}, {times})"
 
 
 def _others(number: int) -> str:

@@ -144,7 +144,7 @@ export function companyOf(values, counts, n, k, side, limit) {
 export function biasOf(model, k) {
   const { bias, biasLow, biasHigh, verdicts } = model.classes;
   const words = { over: "over-predicted", under: "under-predicted",
-  even: "predicted as often as it should be", "never seen": "never a label", "never predicted": "never predicted" };
+  even: "predicted as often as it should be", "never seen": "never a label", "never answered": "never answered with a class", "never predicted": "never predicted" };
   return {
     ratio: bias[k],
     interval: /** @type {[number, number]} */ ([biasLow[k], biasHigh[k]]),
