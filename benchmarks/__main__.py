@@ -36,6 +36,7 @@ PARTS = {
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "estimate": "estimate_bi against the truth: error, coverage, bias",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
+    "more_data": "More data for the look-alike pair: gain in balanced accuracy, in points",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
 # These measure no time: they bring their own tables.
@@ -47,6 +48,7 @@ OWN_TABLES = {
     "gate",
     "growth",
     "look_alikes",
+    "more_data",
     "rebalance",
 }
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]

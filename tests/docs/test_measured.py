@@ -15,6 +15,7 @@ PARTS = {
     "coverage": "coverage.md",
     "coverage_comparison": "coverage-comparison.md",
     "look_alikes": "look-alikes.md",
+    "more_data": "more-data.md",
     "rebalance": "rebalance.md",
 }
 

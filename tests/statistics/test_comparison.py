@@ -182,7 +182,7 @@ def test_two_samples_each_cannot_tell_and_that_is_said(first, second) -> None:
     assert not c.can_tell
     assert c.smallest_p_value > 0.05
     text = str(c)
-    assert "similarity, which classes are confused apart from these two: cannot be tested" in text
+    assert "prediction bias taken out: cannot be tested" in text
     assert "This says nothing about accuracy" in text
     assert "different (" not in text
     assert (c.p_values > 0.05).all()
@@ -248,7 +248,7 @@ def test_the_same_predictions_are_no_lack_of_samples() -> None:
     y, one, _ = _two_models(np.random.default_rng(5), 500, 1.0)
     cm = ConfusionMatrix.from_predictions(y, one)
     found = compare(cm, cm, paired=(y, one, one))
-    assert "apart from these two: no difference shown (p = 1)" in str(found)
+    assert "prediction bias taken out: no difference shown (p = 1)" in str(found)
 
 
 def test_equal_input_gives_equal_output() -> None:
@@ -279,7 +279,7 @@ def test_one_model_that_only_mends_the_other_differs_whatever_can_be_drawn() -> 
         found = compare(one, other, **options)
         assert found.can_tell
         assert found.p_value < 1e-6
-        assert "apart from these two: different (p" in str(found)
+        assert "prediction bias taken out: different (p" in str(found)
     same = compare(one, one, paired=(true, first, first))
     assert same.p_value == 1.0
 
@@ -302,7 +302,7 @@ def test_it_shows_itself() -> None:
     b = ConfusionMatrix.from_counts([[250, 90], [20, 300]], labels=labels)
     c = compare(a, b)
     assert "<b>x" not in c._repr_html_()
-    assert "Overlap" in str(c)
+    assert "matrices overlap by" in str(c)
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(c)
     assert "[red]y[/]" in console.export_text()

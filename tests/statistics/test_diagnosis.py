@@ -320,12 +320,15 @@ def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
     assert pair.tells_nothing
     sentence = next(f.sentence for f in d.findings if f.classes == (0, 1))
     assert (
-        sentence == "It is uncertain how similar these pairs are: “0” and “1” (2 and 2 confusions)."
+        sentence
+        == "It is uncertain how similar these pairs are: “0” and “1” (2 of 3 and 2 of 3 confused)."
     )
     vague = diagnose([[400, 0, 3], [0, 300, 0], [0, 0, 600]])
     other = vague.uncertain_pairs[0]
     assert not other.tells_nothing
-    assert "“0” and “2” (3 and 0 confusions)" in " ".join(f.sentence for f in vague.findings)
+    assert "“0” and “2” (3 of 403 and 0 of 600 confused)" in " ".join(
+        f.sentence for f in vague.findings
+    )
 
 
 def test_often_confused_but_not_alike() -> None:
@@ -396,7 +399,7 @@ def test_advice_is_said_once_and_sentences_stay_indented() -> None:
     console.print(d)
     printed = console.export_text()
     for shown in (str(d), d._repr_html_(), " ".join(printed.split())):
-        assert shown.count("so this may be wanted") == 2
+        assert shown.count("try a `Rebalancer`") == 2
     section = printed.split("Under-predicted\n")[1].split("\n\n")[0]
     assert all(line.startswith(("  •", "  →", "    ", "  and ")) for line in section.splitlines())
     assert any(line.startswith("    ") for line in section.splitlines())
@@ -511,7 +514,7 @@ def test_json_form() -> None:
 def test_two_samples_are_not_enough_and_that_is_said(counts) -> None:
     d = diagnose(counts)
     assert all(f.kind == "careful" for f in d.findings)
-    assert any("fewer than 10 samples" in f.sentence for f in d.findings)
+    assert any("fewer than 10 effective samples" in f.sentence for f in d.findings)
     assert "class" in repr(d)
     json.dumps(d.to_dict(), allow_nan=False)
 

@@ -151,7 +151,7 @@ def test_a_classifier_without_bias_that_refuses_one_class_gets_one_finding() -> 
         f"“refused” is the answer for {count} of 1,000 samples of “c”" in found.findings[0].sentence
     )
     assert "for the other classes together 0 %" in found.findings[0].sentence
-    assert "A class was named for 0.8" in found.headline
+    assert "3 classes, a class was named for" in found.headline
 
 
 def test_refusals_of_all_classes_alike_are_one_finding() -> None:

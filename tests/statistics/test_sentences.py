@@ -371,8 +371,10 @@ def test_false_sentences_are_found() -> None:
     for wrong in (
         d.headline.replace("10 classes", "11 classes"),
         d.headline.replace("accuracy 0.65", "accuracy 0.75", 1),
-        d.headline.replace("4 would be over-predicted", "5 would be over-predicted"),
-        d.headline.replace("5 under-predicted", "4 under-predicted"),
+        d.headline.replace(
+            "4 classes would be over-predicted", "5 classes would be over-predicted"
+        ),
+        d.headline.replace("5 classes under-predicted", "4 classes under-predicted"),
         d.headline.replace("3 more pairs", "2 more pairs"),
         d.headline.replace("2.0 times", "3.0 times"),
     ):

@@ -156,10 +156,9 @@ def pair_table(estimate: BiEstimate) -> PairTable:
 
     The geometric mean of both directions is what no bias can change: a class that is over-predicted
     makes one direction larger and the other smaller by the same factor. The interval is that of the
-    posterior, a gamma distribution. Because pairs are shrunk as far as they are alike, it also
-    holds for the pairs that are listed first (python -m benchmarks estimate). Its upper end is that
-    of the counts alone where this is higher: a pair that is more similar than all others is not
-    ruled out.
+    posterior, a gamma distribution, of a single pair: it is not corrected for having been ranked
+    first. Its upper end is that of the counts alone where this is higher: a pair that is more
+    similar than all others is not ruled out.
     """
     pairs = estimate.confused_pairs
     z = float(norm.ppf(0.5 + estimate.level / 2))
