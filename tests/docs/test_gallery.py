@@ -43,7 +43,8 @@ def test_a_page_is_plain_markdown_with_links_that_lead_somewhere(page: Path):
 def test_every_picture_and_table_that_is_kept_is_shown():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     measured = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-    shown = _shown(r"images/([\w.-]+\.png)") | set(re.findall(r"([\w.-]+\.png)", readme + measured))
+    picture = r"([\w.-]+\.(?:png|gif))"
+    shown = _shown(f"images/{picture}") | set(re.findall(picture, readme + measured))
     assert {path.name for path in (DOCS / "images").iterdir()} - shown == set()
     tables = {name for path in PAGES for name in tables_of(path.read_text(encoding="utf-8"))}
     assert {path.name for path in (DOCS / "generated").iterdir()} - tables == set()

@@ -9,7 +9,7 @@ const HALF = 0.5;
 const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905, -0.13857109526572012,
   9.9843695780195716e-6, 1.5056327351493116e-7];
 
-/** The log of the gamma function. @param {number} x above zero */
+/** The log of the gamma function. @param {number} x above zero @returns {number} */
 export function logGamma(x) {
   if (x < 0.5) return Math.log(Math.PI / Math.sin(Math.PI * x)) - logGamma(1 - x);
   const t = x + 6.5;

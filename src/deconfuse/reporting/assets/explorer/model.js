@@ -107,6 +107,7 @@ export class Model {
   /**
    * All cells of one normalization, row by row.
    * @param {string} method
+   * @returns {Float32Array | Float64Array}
    */
   dense(method) {
     const known = this.cache.get(method);
@@ -128,6 +129,7 @@ export class Model {
   }
 
   // Counts as they are where a class has no estimate, and in the bucket.
+  /** @returns {Float64Array} */
   #expected() {
     const { n, estimate } = this;
     const counts = this.dense("counts");
@@ -146,12 +148,12 @@ export class Model {
     return values;
   }
 
-  /** @param {string} method */
+  /** @param {string} method @returns {Float64Array} */
   #scaled(method) {
     const { epsilon, left, right } = this.scalings[method];
     const { n } = this;
     if (method === "bi" && this.estimate) {
-      const values = this.dense("expected").map((value, k) => left[Math.floor(k / n)] * value * right[k % n]);
+      const values = Float64Array.from(this.dense("expected"), (value, k) => left[Math.floor(k / n)] * value * right[k % n]);
       if (this.bucket >= 0) this.#fillBucket(values, method);
       return values;
     }
