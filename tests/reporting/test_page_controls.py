@@ -179,8 +179,12 @@ def test_groups_collapse_and_open(open_page: Open) -> None:
           .reduce((sum, value) => sum + value));"""
     )
     np.testing.assert_allclose(sums, 1, atol=1e-8)
-    reader.press("ArrowRight")
-    assert "group of" in reader.text(".inspector")
+    grouped = units.index(max(units))
+    reader.ask(
+        f"const {{ explorer }} = root.host; const [k] = explorer.frame.units[{grouped}].members;"
+        "explorer.select({ kind: 'cell', i: k, j: k });"
+    )
+    assert f"group of {max(units)} classes" in reader.text(".inspector")
     restored = reader.hash()
     reader.choose("groups", "0")
     assert reader.ask("return root.host.explorer.frame.n;") == 10
@@ -823,7 +827,7 @@ def test_paper_has_the_matrix_all_findings_and_what_to_do(open_page: Open) -> No
 
 
 def test_paper_shows_what_was_selected(open_page: Open) -> None:
-    reader = open_page("#cell=6.0", color_scheme="dark")
+    reader = open_page("#cell=4.1", color_scheme="dark")
     reader.page.emulate_media(media="print")
     for shown in ("canvas.matrix", ".dots", ".fall", ".findings .advice"):
         assert reader.page.locator(shown).first.is_visible()

@@ -152,9 +152,11 @@ def test_names_cannot_leave_the_payload_or_the_text() -> None:
 def test_the_headline_names_classes_that_never_occur() -> None:
     counts = [[80, 4, 0, 1], [5, 90, 0, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
     one = dc.ConfusionMatrix.from_counts([row[:3] for row in counts[:3]], labels=["a", "b", "c"])
-    assert summarize(one, title="t").headline.endswith(". “c” is never a label.")
+    assert summarize(one, title="t").headline.endswith(". “c” is neither a label nor predicted.")
     two = dc.ConfusionMatrix.from_counts(counts, labels=["a", "b", "c", "d"])
-    assert summarize(two, title="t").headline.endswith(". “c” and 1 more class are never a label.")
+    assert summarize(two, title="t").headline.endswith(
+        ". “d” is never a label. “c” is neither a label nor predicted."
+    )
 
 
 def test_the_headline_tells_no_bias_that_no_finding_tells() -> None:
@@ -162,14 +164,14 @@ def test_the_headline_tells_no_bias_that_no_finding_tells() -> None:
     page = summarize(cm, title="t")
     assert [found.kind for found in page.findings] == []
     assert "predicted 1" not in page.headline
-    assert "No pair of classes stands out" in page.headline
+    assert "no class to be over- or under-predicted" in page.headline
 
 
 def test_the_headline_contrasts_what_is_alike_with_what_is_only_confused() -> None:
     page = summarize(make_demo().cm, title="t")
     assert (
         "“3” and “9” are similar, and so are 3 more pairs."
-        " “0” and “6” are often confused, but less similar."
+        " “0” and “6”, and 1 more pair, are often confused, but less similar."
     ) in page.headline
 
 
