@@ -344,8 +344,8 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_engine_reads_what_was_named_and_nothing_else(tmp_path: Path) -> None:
     import duckdb
 
+    from deconfuse.reading.file_scans import connect
     from deconfuse.reading.files import inspect_file
-    from deconfuse.reading.scans import connect
 
     named = inspect_file(
         write(tmp_path, "a[1].csv", {"label": ["a"], "prediction": ["b"]}), tmp_path

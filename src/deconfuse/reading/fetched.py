@@ -16,8 +16,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.column_names import ColumnChoice
-from deconfuse.reading.columns import ONE_CLASS_HINT, LabelColumn, open_column
 from deconfuse.reading.frames import refuse_bad_weights, refuse_infinite_weights
+from deconfuse.reading.label_codes import ONE_CLASS_HINT, LabelColumn, open_column
 from deconfuse.reading.pairs import (
     PairColumn,
     PairSums,

@@ -20,9 +20,9 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.column_names import ColumnChoice, Scores, choose_columns
-from deconfuse.reading.columns import ONE_CLASS_HINT, Coded, LabelColumn, read_series
 from deconfuse.reading.engine_tables import as_frame, collect
 from deconfuse.reading.frame_scores import add_position
+from deconfuse.reading.label_codes import ONE_CLASS_HINT, Coded, LabelColumn, read_series
 from deconfuse.reading.pairs import (
     MAX_PAIRS,
     PairColumn,

@@ -19,7 +19,7 @@ from deconfuse.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-    from deconfuse.reading.scans import Scan
+    from deconfuse.reading.file_scans import Scan
 
 __all__ = ["INVALID", "answers_of", "is_harness", "refuse_several_filters"]
 

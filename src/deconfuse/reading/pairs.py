@@ -19,7 +19,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.columns import LabelColumn, distinct_integers
+from deconfuse.reading.label_codes import LabelColumn, distinct_integers
 
 __all__ = [
     "MAX_PAIRS",

@@ -21,6 +21,7 @@ from deconfuse.reading.fetched import (
     located,
     present_values,
 )
+from deconfuse.reading.file_scans import Scan, connect, make_scans, spill_folder, validate_arrow
 from deconfuse.reading.files import DataFile, inspect_file
 from deconfuse.reading.harness import INVALID, refuse_several_filters
 from deconfuse.reading.matrices import TableOptions
@@ -37,7 +38,6 @@ from deconfuse.reading.queries import (
     refuse_mixed_files,
     sample_query,
 )
-from deconfuse.reading.scans import Scan, connect, make_scans, spill_folder, validate_arrow
 from deconfuse.reading.score_columns import read_scores
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.columns import (
+from deconfuse.reading.label_codes import (
     CHUNK,
     Coded,
     LabelColumn,
