@@ -48,7 +48,7 @@ def counted(act: Any) -> Any:
     try:
         return act()
     except dc.InputError as error:
-        for reason in ("missing", "one type", "fraction"):
+        for reason in ("missing", "one type", "fraction", "64 bits"):
             if reason in error.message:
                 return reason
         raise

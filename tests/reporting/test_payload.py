@@ -50,7 +50,8 @@ KEYS = {
         "name total n_samples weighted cells counts scalings estimate intervals attribution "
         "classes bucket_values headline scores outcomes"
     ),
-    "EstimatePayload": "rows columns unit shape concentration wide outliers least",
+    "EstimatePayload": "rows columns unit shape concentration wide wide_share"
+    " similar_share similar_times least",
     "OutcomePayload": "outcome side counts low high others",
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",

@@ -41,15 +41,31 @@ def slow_estimate(counts: Floats) -> Floats:
     base = {
         (i, j): np.sqrt(hits[i] * hits[j]) * 2 * np.cosh((bias[j] - bias[i]) / 2) for i, j in pairs
     }
-    errors = counts.sum() - counts.trace()
-    level = max(errors, 0.5) / sum(base.values())
+    seen = {(i, j): counts[i, j] + counts[j, i] for i, j in pairs}
 
     def shape_loss(log_shape: Floats) -> float:
         k = float(np.exp(log_shape[0]))
         loss = 0.5 * ((log_shape[0] - np.log(0.7)) / 1.5) ** 2
-        for i, j in pairs:
-            loss -= nbinom.logpmf(counts[i, j] + counts[j, i], k, k / (k + level * base[i, j]))
+        for pair in pairs:
+            chance = nbinom.logpmf(seen[pair], k, k / (k + level * base[pair]))
+            loss -= (1 - similar[pair]) * chance
         return float(loss)
+
+    def parts(pair: tuple[int, int]) -> list[tuple[float, float]]:
+        """Return the weight and the shrunk total of each part of the mixture."""
+        usual, far = level * base[pair], max(0.3, level) * base[pair]
+        mixture = (
+            (0.95 * (1 - share_similar), usual, k, k),
+            (0.05 * (1 - share_similar), usual, 0.5, min(0.5, k)),
+            (share_similar, far, 0.5, 0.5),
+        )
+        return [
+            (
+                weight * nbinom.pmf(seen[pair], shape, shape / (shape + mean)),
+                mean * (seen[pair] + shrunk_by) / (mean + shrunk_by),
+            )
+            for weight, mean, shape, shrunk_by in mixture
+        ]
 
     def share_loss(log_concentration: Floats) -> float:
         q = float(np.exp(log_concentration[0]))
@@ -59,18 +75,25 @@ def slow_estimate(counts: Floats) -> Floats:
             loss -= betabinom.logpmf(counts[i, j], counts[i, j] + counts[j, i], a, b)
         return float(loss)
 
-    k = float(np.exp(minimize(shape_loss, [0.0], method="Nelder-Mead").x[0]))
+    similar, share_similar = dict.fromkeys(pairs, 0.0), 0.002 / len(pairs)
+    for _ in range(3):
+        errors = sum((1 - similar[pair]) * seen[pair] for pair in pairs)
+        level = max(errors, 0.5) / sum((1 - similar[pair]) * base[pair] for pair in pairs)
+        k = float(np.exp(minimize(shape_loss, [0.0], method="Nelder-Mead").x[0]))
+        for _ in range(5):
+            used = share_similar
+            weights = {pair: [weight for weight, _ in parts(pair)] for pair in pairs}
+            similar = {
+                pair: weights[pair][2] / sum(weights[pair]) if seen[pair] else 0.0 for pair in pairs
+            }
+            share_similar = (sum(similar.values()) + 0.002) / (len(pairs) + 1)
+    share_similar = used
     q = float(np.exp(minimize(share_loss, [3.0], method="Nelder-Mead").x[0]))
     shrunk = np.diag(hits)
     for i, j in pairs:
-        seen, expected = counts[i, j] + counts[j, i], level * base[i, j]
-        chances = [
-            share_ * nbinom.pmf(seen, shape, shape / (shape + expected))
-            for share_, shape in ((0.05, 0.5), (0.95, k))
-        ]
-        totals = [expected * (seen + w) / (expected + w) for w in (min(0.5, k), k)]
+        chances, totals = zip(*parts((i, j)), strict=True)
         total = np.average(totals, weights=chances)
-        there = (counts[i, j] + q * share[i, j]) / (seen + q)
+        there = (counts[i, j] + q * share[i, j]) / (seen[i, j] + q)
         shrunk[i, j], shrunk[j, i] = total * there, total * (1 - there)
     for _ in range(5_000):
         shrunk /= shrunk.sum(axis=1, keepdims=True)
@@ -83,6 +106,7 @@ def test_the_estimate_is_that_of_a_slow_direct_implementation(seed: int) -> None
     rng = np.random.default_rng(seed)
     shares = error_rates(5, rng) * np.exp(rng.normal(size=(5, 1)))
     counts = draw_counts(shares / shares.sum(), 400, rng).astype(float)
+    counts[1, 3] += 30 * seed
     np.testing.assert_allclose(dc.estimate_bi(counts).matrix, slow_estimate(counts), atol=2e-4)
 
 
@@ -302,3 +326,15 @@ def test_a_pair_unlike_all_others_is_hardly_shrunk() -> None:
     b = estimate.matrix
     similarity = b[3, 8] / np.sqrt(b[3, 3] * b[8, 8])
     assert similarity == pytest.approx(0.4, rel=0.05)
+
+
+@pytest.mark.parametrize("n_classes", [50, 2_000])
+def test_a_few_similar_pairs_among_many_that_are_not(n_classes: int) -> None:
+    rng = np.random.default_rng(5)
+    true = rng.integers(0, n_classes, 40 * n_classes)
+    pred = np.where(rng.random(true.size) < 0.9, true, rng.integers(0, n_classes, true.size))
+    twins = (true < 20) & (rng.random(true.size) < 0.5)
+    cm = dc.ConfusionMatrix.from_predictions(true, np.where(twins, true ^ 1, pred))
+    estimate = dc.estimate_bi(cm)
+    assert np.mean([estimate.row(k)[k ^ 1] for k in range(20)]) == pytest.approx(0.49, abs=0.04)
+    assert np.mean([estimate.row(k)[k] for k in range(20)]) == pytest.approx(0.44, abs=0.04)

@@ -119,10 +119,12 @@ def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
         rows=rows,
         columns=columns,
         unit=unit,
-        shape=model.shape,
+        shape=model.spread.shape,
         concentration=model.concentration,
         wide=WIDE_SHAPE,
-        outliers=WIDE_SHARE,
+        wide_share=WIDE_SHARE,
+        similar_share=model.spread.similar_share,
+        similar_times=model.spread.similar_times,
         least=model.least,
     )
 

@@ -94,7 +94,9 @@ class EstimatePayload:
     shape: float
     concentration: float
     wide: float
-    outliers: float
+    wide_share: float
+    similar_share: float
+    similar_times: float
     least: float
 
 

@@ -257,14 +257,15 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     .. math:: \mu = \eta \sqrt{h_i h_j}\, 2 \cosh\frac{u_j - u_i}{2}
 
     with a bias :math:`u` per class from the directions of all confusions, and :math:`\eta` such
-    that all pairs together have as many as were seen. The estimated total of the pair is
+    that all ordinary pairs together have as many as were seen. The estimated total of the pair is
     :math:`\mu (s + k) / (\mu + k)`, of which the share
     :math:`(m_{ij} + q \pi) / (s + q)` goes from :math:`i` to :math:`j`, where
     :math:`\pi = 1 / (1 + e^{u_i - u_j})`. A pair whose total contradicts those of all others is
-    shrunk by less: one pair in twenty may have :math:`k = 1/2`. The shape :math:`k` (negative
-    binomial) and the concentration :math:`q` (beta-binomial) are fitted by maximum likelihood with
-    weak priors. So pairs are pooled as far as they are alike, and with more samples the estimate
-    becomes ``normalize(cm, "bi", epsilon=0)``.
+    shrunk by less: one pair in twenty may have :math:`k = 1/2`, and a fitted share of all pairs
+    is similar, with :math:`k = 1/2` around :math:`\eta = 0.3`. The shape :math:`k` (negative
+    binomial), this share and the concentration :math:`q` (beta-binomial) are fitted by maximum
+    likelihood with weak priors. So pairs are pooled as far as they are alike, and with more
+    samples the estimate becomes ``normalize(cm, "bi", epsilon=0)``.
 
     An interval of an error cell is Wilson's around the count that was seen, scaled as the estimate
     is, and extended to the estimate where that lies outside. So shrinkage narrows the factors of

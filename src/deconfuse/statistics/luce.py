@@ -3,9 +3,9 @@ r"""Shrink counts towards Luce's similarity-choice model, as far as the counts s
 Two classes :math:`i, j` with :math:`h` correct predictions each are confused
 :math:`\eta \sqrt{h_i h_j}\, (e^{(u_j - u_i)/2} + e^{(u_i - u_j)/2})` times on average: both ways
 together, with one similarity :math:`\eta` for all pairs and a bias :math:`u` per class. Around
-this average the total of a pair has a gamma distribution (a wide one for a few pairs), and the
-share that goes one way a beta distribution. Bias and both spreads are fitted to the counts; each
-pair then gets its posterior mean.
+this average the total of a pair has a gamma distribution, and the share that goes one way a beta
+distribution. A few pairs, the similar ones, have totals far above the average. Bias, spreads and
+the number of similar pairs are fitted to the counts; each pair then gets its posterior mean.
 
 Pairs that were never confused, and rarely would be, keep the average itself. It is a product of one
 factor of the row and one of the column, so a matrix of many classes stays sparse plus rank one.
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import betaln, expit, gammaln, logit
+from scipy.special import betaln, expit, gammaln, softmax
 
-__all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "shrink"]
+__all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "Spread", "shrink"]
 
 FloatArray = NDArray[np.float64]
 PlaceArray = NDArray[np.intp]
@@ -39,13 +39,62 @@ _HALF = 0.5
 _RIDGE = 0.5
 _KAPPA = 0.5
 _NEWTON_STEPS = 60
-# A small share of all pairs may be far more similar than the others: their totals have this shape.
+# A small share of all pairs may be more or less similar than the others: this shape is wide.
 WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
+# The average similarity of similar pairs. With this wide shape they have 0.001 to 1.
+_SIMILARITY = 0.3
+# So many similar pairs are expected before counts are seen: one confusion does not make one.
+_SIMILAR_PRIOR = 0.002
+_SHAPE_ROUNDS, _SHARE_ROUNDS = 3, 5
+_LEVEL_TOLERANCE = 1e-3
 _LONGEST_STEP = 3.0
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
 _SHAPE_PRIOR = (np.log(0.7), 1.5)
 _CONCENTRATION_PRIOR = (3.0, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the totals of pairs spread around what is expected: a mixture of gamma distributions.
+
+    Most pairs have a fitted shape, and one in twenty a wide one. A few pairs are similar: their
+    totals spread widely around a similarity of their own, however rare confusions are otherwise.
+
+    Attributes
+    ----------
+    shape : float
+        The larger it is, the more pairs follow the model.
+    similar_share : float
+        Share of all pairs that are similar.
+    similar_times : float
+        How many times as often as others similar pairs are confused.
+    """
+
+    shape: float
+    similar_share: float
+    similar_times: float
+
+    def shrink(self, total: FloatArray, expected: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of totals, and the shapes that stand behind them."""
+        shapes = np.array([[self.shape], [min(WIDE_SHAPE, self.shape)], [WIDE_SHAPE]])
+        means = expected * np.array([[1.0], [1.0], [self.similar_times]])
+        probabilities = self.probabilities(total, expected)
+        shrunk = probabilities * means * (total + shapes) / (means + shapes)
+        return shrunk.sum(axis=0), (probabilities * shapes).sum(axis=0)
+
+    def probabilities(self, total: FloatArray, expected: FloatArray) -> FloatArray:
+        """Return how probable each part of the mixture is: ordinary, wide, similar."""
+        wide = (1.0 - self.similar_share) * WIDE_SHARE
+        shares = np.array([1.0 - self.similar_share - wide, wide, self.similar_share])
+        logs = np.array(
+            [
+                _log_likelihood(total, expected, self.shape),
+                _log_likelihood(total, expected, WIDE_SHAPE),
+                _log_likelihood(total, expected * self.similar_times, WIDE_SHAPE),
+            ]
+        )
+        return np.asarray(softmax(np.log(shares)[:, None] + logs, axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +107,10 @@ class ShrunkCounts:
         What a pair of classes that was never confused is expected to have.
     excess : csr_array of shape (n_classes, n_classes)
         How much more the diagonal and the listed pairs have, relative to that.
-    shape, concentration : float
-        Fitted spreads: of the gamma distribution of pair totals, of the beta distribution of
-        shares. The larger they are, the more a pair follows the model.
+    spread : Spread
+        Of pair totals.
+    concentration : float
+        Of the beta distribution of shares. The larger it is, the more they follow the model.
     similarity : float
         Of the median pair.
     """
@@ -68,7 +118,7 @@ class ShrunkCounts:
     rows: FloatArray
     columns: FloatArray
     excess: sparse.csr_array
-    shape: float
+    spread: Spread
     concentration: float
     similarity: float
 
@@ -97,7 +147,7 @@ class ShrunkCounts:
         split = (there - back) ** 2 / (4 * there * back * (both + 1))
         scale = np.sqrt(there * back) / both / np.sqrt(hits[low] * hits[high])
         others = split + 0.25 * (1 / hits[low] + 1 / hits[high])
-        shrunk, shape = _shrunk(total, expected, self.shape)
+        shrunk, shape = self.spread.shrink(total, expected)
         return PairPosterior(
             low=low,
             high=high,
@@ -158,18 +208,21 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     hits = counts.diagonal() + _HALF
     pairs = _confused_pairs(counts)
     bias = _fit_bias(pairs, np.log(hits))
-    # Similarity is such that the model expects as many confusions as there were.
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
-    chances = rows.sum() * columns.sum() - rows @ columns
-    level = max(float(pairs.total.sum()), _HALF) / max(float(chances), _HALF**2)
-    rows, columns = np.sqrt(level) * rows, np.sqrt(level) * columns
     share = expit(bias[pairs.high] - bias[pairs.low])
     concentration = _fit_concentration(pairs, share)
     pairs = _with_expected(pairs, rows, columns)
+    level, spread = _fit_spread(pairs, rows, columns)
+    rows, columns = np.sqrt(level) * rows, np.sqrt(level) * columns
+    if not pairs.is_complete:
+        # The average is now that of the pairs that are not similar, and some are below the limit.
+        often = np.maximum(
+            rows[pairs.low] * columns[pairs.high], rows[pairs.high] * columns[pairs.low]
+        )
+        pairs = pairs.chosen((pairs.total > 0) | (often >= 0.5 * _EXPECTED))
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
-    shape = _fit_shape(pairs.total, expected, _rest(pairs, rows, columns))
-    gain = _shrunk(pairs.total, expected, shape)[0] / expected
+    gain = spread.shrink(pairs.total, expected)[0] / expected
     there = gain * (pairs.forward / share + concentration) / (pairs.total + concentration)
     back = gain * (pairs.backward / (1 - share) + concentration) / (pairs.total + concentration)
     own = hits / (rows * columns)
@@ -187,27 +240,53 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     # An unlisted pair has the average similarity, which is the level.
     similarity = np.sqrt(there * back) * level
     return ShrunkCounts(
-        rows, columns, excess, shape, concentration, _median(similarity, level, pairs)
+        rows, columns, excess, spread, concentration, _median(similarity, level, pairs)
     )
 
 
-def _shrunk(total: FloatArray, expected: FloatArray, shape: float) -> tuple[FloatArray, FloatArray]:
-    """Return the posterior means of totals, and the shapes that stand behind them.
+def _all_chances(rows: FloatArray, columns: FloatArray) -> float:
+    """Return how many confusions there would be if all classes were the same."""
+    return float(rows.sum() * columns.sum() - rows @ columns)
 
-    A few pairs may be far more similar than all others, which one gamma distribution does not
-    allow. So a small share of all pairs has a wide one, and a total that would contradict the
-    narrow one is shrunk by the wide one.
+
+def _average_similarity(confusions: float, chances: float) -> float:
+    """Return the similarity with which the model expects as many confusions as there were."""
+    return max(confusions, _HALF) / max(chances, _HALF**2)
+
+
+def _fit_spread(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, Spread]:
+    """Return the average similarity, and how pairs spread around it.
+
+    This is expectation maximization: the pairs that are probably similar count less in the average
+    and in the shape of the others. Pairs that were never confused are not similar.
     """
-    logs = [_log_likelihood(total, expected, k) for k in (WIDE_SHAPE, shape)]
-    share = expit(logit(WIDE_SHARE) + logs[0] - logs[1])
-    wide = min(WIDE_SHAPE, shape)
-    means = [expected * (total + k) / (expected + k) for k in (wide, shape)]
-    return means[1] + share * (means[0] - means[1]), shape + share * (wide - shape)
+    n_pairs = max(pairs.n_classes * (pairs.n_classes - 1) // 2, 1)
+    chances, rest = _expected(pairs, rows, columns), _rest(pairs, rows, columns)
+    seen = pairs.total > 0
+    total, seen_chances = pairs.total[seen], chances[seen]
+    similar, share = np.zeros(len(total)), _SIMILAR_PRIOR / n_pairs
+    weights = np.ones(len(chances))
+    all_chances = _all_chances(rows, columns)
+    last = np.inf
+    for _ in range(_SHAPE_ROUNDS):
+        others = 1.0 - similar
+        level = _average_similarity(
+            float(others @ total), all_chances - float(similar @ seen_chances)
+        )
+        if abs(level - last) <= _LEVEL_TOLERANCE * level:
+            break
+        last, weights[seen] = level, others
+        shape = _fit_shape(pairs.total, level * chances, level**2 * rest, weights)
+        for _ in range(_SHARE_ROUNDS):
+            spread = Spread(shape, share, max(_SIMILARITY / level, 1.0))
+            similar = spread.probabilities(total, level * seen_chances)[2]
+            share = (float(similar.sum()) + _SIMILAR_PRIOR) / (n_pairs + 1)
+    return last, spread
 
 
 def _log_likelihood(total: FloatArray, expected: FloatArray, shape: float) -> FloatArray:
-    """Return the log probability of negative binomial totals, up to what all shapes share."""
-    mixed = gammaln(total + shape) - gammaln(shape) - total * np.log(shape + expected)
+    """Return the log probability of negative binomial totals, up to a term of the total alone."""
+    mixed = gammaln(total + shape) - gammaln(shape) + total * np.log(expected / (shape + expected))
     return np.asarray(mixed - shape * np.log1p(expected / shape))
 
 
@@ -256,7 +335,8 @@ def _with_expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> _Pai
     n_classes = pairs.n_classes
     order = np.argsort(-columns)
     # Either direction of such a pair is expected half as often or more.
-    least = 0.5 * _EXPECTED / rows
+    level = _average_similarity(float(pairs.total.sum()), _all_chances(rows, columns))
+    least = 0.5 * _EXPECTED / level / rows
     n_partners = np.searchsorted(-columns[order], -least, side="right")
     first = np.repeat(np.arange(n_classes), n_partners)
     starts = np.repeat(np.cumsum(n_partners) - n_partners, n_partners)
@@ -279,15 +359,14 @@ def _expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> FloatArra
     return np.asarray(rows[low] * columns[high] + rows[high] * columns[low])
 
 
-def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, float]:
-    """Return the sums of the expected totals of unlisted pairs, and of their squares."""
+def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> float:
+    """Return the sum of the squared expected totals of unlisted pairs."""
     if pairs.is_complete:
-        return 0.0, 0.0
+        return 0.0
     listed = _expected(pairs, rows, columns)
     both = rows * columns
-    total = float(rows.sum() * columns.sum() - both.sum())
     squares = float((rows**2).sum() * (columns**2).sum() + both.sum() ** 2 - 2 * (both**2).sum())
-    return max(total - float(listed.sum()), 0.0), max(squares - float((listed**2).sum()), 0.0)
+    return max(squares - float((listed**2).sum()), 0.0)
 
 
 def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
@@ -328,20 +407,20 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
     return np.asarray(bias)
 
 
-def _fit_shape(total: FloatArray, expected: FloatArray, rest: tuple[float, float]) -> float:
+def _fit_shape(total: FloatArray, expected: FloatArray, rest: float, weights: FloatArray) -> float:
     """Return the shape of the gamma distribution of pair totals, whose counts it mixes.
 
     A pair that is not listed has no count and a small expected total ``m``: its log likelihood
     ``shape * log(shape / (shape + m))`` is ``-m + m ** 2 / (2 * shape)`` to second order.
     """
     seen = total > 0
-    some, mean = total[seen], expected[seen]
+    some, mean, counted = total[seen], expected[seen], weights[seen]
 
     def loss(log_shape: float) -> float:
         shape = np.exp(log_shape)
         mixed = gammaln(some + shape) - gammaln(shape) + some * np.log(mean / (shape + mean))
-        likelihood = float(mixed.sum()) - float(shape * np.log1p(expected / shape).sum())
-        return -likelihood - rest[1] / (2 * shape) + _penalty(log_shape, _SHAPE_PRIOR)
+        likelihood = float(counted @ mixed) - shape * float(weights @ np.log1p(expected / shape))
+        return -likelihood - rest / (2 * shape) + _penalty(log_shape, _SHAPE_PRIOR)
 
     return _minimize(loss, -6.0, 6.0)
 

@@ -21,12 +21,17 @@ export function logGamma(x) {
 export class Estimate {
   /** @param {any} raw */
   constructor(raw) {
-    const { shape, wide } = raw;
+    const { shape, wide, wide_share: share, similar_share: similar, similar_times: times } = raw;
     this.raw = raw;
     this.rows = decodeArray(raw.rows);
     this.columns = decodeArray(raw.columns);
     this.unit = decodeArray(raw.unit);
-    this.shared = logGamma(shape) - logGamma(wide) + Math.log(raw.outliers / (1 - raw.outliers));
+    // The parts of the mixture; a pair that is wide is never shrunk by less than an ordinary one.
+    this.parts = [
+      { prior: (1 - similar) * (1 - share), times: 1, shape, shrunkBy: shape },
+      { prior: (1 - similar) * share, times: 1, shape: wide, shrunkBy: Math.min(wide, shape) },
+      { prior: similar, times, shape: wide, shrunkBy: wide },
+    ].map((part) => ({ ...part, fixed: Math.log(part.prior) - logGamma(part.shape) }));
   }
 
   /** Whether a class has an estimate. @param {number} k */
@@ -39,13 +44,17 @@ export class Estimate {
    * @param {number} total in samples @param {number} mean that is expected
    */
   #total(total, mean) {
-    const { shape, wide } = this.raw;
-    const odds = logGamma(total + wide) - logGamma(total + shape) + total * Math.log((shape + mean) / (wide + mean))
-      - wide * Math.log1p(mean / wide) + shape * Math.log1p(mean / shape) + this.shared;
-    const share = 1 / (1 + Math.exp(-odds));
-    const narrow = mean * (total + shape) / (mean + shape);
-    const least = Math.min(wide, shape);
-    return { value: narrow + share * (mean * (total + least) / (mean + least) - narrow), shape: shape + share * (least - shape) };
+    const logs = this.parts.map(({ times, shape, fixed }) => fixed + logGamma(total + shape)
+      + total * Math.log(times / (shape + times * mean)) - shape * Math.log1p(times * mean / shape));
+    const most = Math.max(...logs);
+    const odds = logs.map((log) => Math.exp(log - most));
+    const sum = odds.reduce((all, one) => all + one);
+    let [value, shape] = [0, 0];
+    this.parts.forEach(({ times, shrunkBy }, k) => {
+      value += odds[k] / sum * times * mean * (total + shrunkBy) / (times * mean + shrunkBy);
+      shape += odds[k] / sum * shrunkBy;
+    });
+    return { value, shape };
   }
 
   /**
