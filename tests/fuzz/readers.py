@@ -6,11 +6,9 @@ Files that are whole must also count as `from_predictions` does, in any format a
 from __future__ import annotations
 
 import gzip
-import signal
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,8 +29,6 @@ VOCABULARIES: tuple[list[Any], ...] = (
     [-7, 40, 10**17],
     [False, True],
 )
-# Seconds of computing that a small file may take.
-LONGEST = 60.0
 PIECES = (
     b"\x00",
     b'"',
@@ -52,25 +48,9 @@ def trial(rng: np.random.Generator) -> str:
     kind = rng.choice(
         ["whole", "shards", "damaged", "matrix", "noise"], p=[0.1, 0.1, 0.5, 0.2, 0.1]
     )
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), _bounded():
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _TRIALS[kind](rng, Path(folder))
-
-
-@contextmanager
-def _bounded() -> Iterator[None]:
-    """Raise if reading takes more computing than any small file should."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"reading took more than {LONGEST} seconds of computing")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def _columns(rng: np.random.Generator) -> dict[str, list[Any]]:
