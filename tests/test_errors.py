@@ -6,8 +6,10 @@ import copy
 import multiprocessing
 import pickle
 import re
+import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,3 +87,21 @@ def test_no_module_guesses_how_far_away_the_user_is() -> None:
         if re.search(r"\bwarnings\.warn\(", path.read_text(encoding="utf-8"))
     }
     assert guessing == {"errors.py"}
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        lambda cm: cm,
+        lambda cm: cm.normalize("bi"),
+        lambda cm: cm.per_class(),
+        dc.diagnose,
+        dc.estimate_bi,
+    ],
+)
+def test_tables_say_how_to_install_pandas(owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = owner(dc.ConfusionMatrix.from_counts([[80, 20], [9, 91]]))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(dc.MissingExtraError, match="needs pandas, which is not") as caught:
+        owner.to_pandas()
+    assert caught.value.hint == "pip install pandas"

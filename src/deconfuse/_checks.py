@@ -7,7 +7,8 @@ import math
 import numbers
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from deconfuse.errors import InputError
+from deconfuse.errors import InputError, MissingExtraError
 
 __all__ = [
     "CountMatrix",
@@ -31,6 +32,7 @@ __all__ = [
     "is_missing",
     "is_whole_number",
     "kind_of",
+    "needs_pandas",
     "refuse_masked",
     "show",
     "summed",
@@ -55,6 +57,17 @@ def show(values: Iterable[object], limit: int = 5) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@contextmanager
+def needs_pandas() -> Iterator[None]:
+    """Say how to install pandas if importing it fails in the block."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(
+            "`to_pandas` needs pandas, which is not installed.", hint="pip install pandas"
+        ) from error
 
 
 def is_finite_number(value: object) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import CountMatrix, Label, show
+from deconfuse._checks import CountMatrix, Label, needs_pandas, show
 from deconfuse.classes import Classes
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError
@@ -833,7 +833,8 @@ class ConfusionMatrix:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the counts as a DataFrame with the axes named "true" and "predicted"."""
-        import pandas as pd
+        with needs_pandas():
+            import pandas as pd
 
         index = pd.Index(self.labels, name="true")
         columns = pd.Index(self.labels, name="predicted")

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaincinv
 
-from deconfuse._checks import Label, is_finite_number, is_whole_number, show
+from deconfuse._checks import Label, is_finite_number, is_whole_number, needs_pandas, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import (
     InputError,
-    MissingExtraError,
     NotScalableError,
     UndefinedCellsWarning,
     warn,
@@ -273,12 +272,9 @@ class Normalized:
 
     def to_pandas(self) -> Any:
         """Return the matrix as a DataFrame with true classes on rows, predicted on columns."""
-        try:
+        with needs_pandas():
             import pandas as pd
-        except ImportError as error:
-            raise MissingExtraError(
-                "`to_pandas` needs pandas.", hint="pip install pandas"
-            ) from error
+
         matrix = self.matrix
         dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
         index = pd.Index(self.labels, name="true")

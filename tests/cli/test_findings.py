@@ -247,7 +247,7 @@ def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
         ((predictions, predictions), "error: The two files must differ"),
         (("-", "-"), "error: Standard input can be read once, got - twice."),
         ((predictions, hostile), "error: Compared files must have the same classes"),
-        ((predictions, "nope.csv"), "error: File 'nope.csv' must exist, and does not."),
+        ((predictions, "nope.csv"), "error: File 'nope.csv' does not exist."),
     ]:
         ran = run("compare", *args)
         assert ran.code == 2

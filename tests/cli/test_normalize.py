@@ -207,8 +207,8 @@ def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
     (tmp_path / "m.csv").write_text("true,a,b\na,3,1\nb,0,0\n")
     (tmp_path / "empty.csv").write_text("")
     cases = [
-        (("normalize", "nope.csv"), 2, "error: File 'nope.csv' must exist, and does not."),
-        (("normalize", "empty.csv"), 2, "error: File 'empty.csv' must hold predictions"),
+        (("normalize", "nope.csv"), 2, "error: File 'nope.csv' does not exist."),
+        (("normalize", "empty.csv"), 2, "error: File 'empty.csv' is empty; it must hold"),
         (("normalize", predictions, "--label", "x"), 2, "error: `--label` must be a column, got"),
         (("normalize", predictions, "--epsilon", "-1"), 2, "error: `--epsilon` must be a finite"),
         (("normalize", "m.csv", "--epsilon", "0"), 1, "error: The matrix must have a bi-norm"),
@@ -234,7 +234,7 @@ def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
 def test_standard_input_is_called_so_in_errors(run):
     ran = run("normalize", "-", stdin=b"")
     assert ran.code == 2
-    assert ran.err.startswith("error: Standard input must hold predictions, and is empty.")
+    assert ran.err.startswith("error: Standard input is empty; it must hold predictions")
     ran = run("normalize", "-", stdin=b"x,y\n1,2\n")
     assert ran.code == 2
     assert "deconfuse-" not in ran.err

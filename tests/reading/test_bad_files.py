@@ -43,15 +43,21 @@ def as_nobody() -> Iterator[None]:
 class TestPaths:
     def test_a_file_that_does_not_exist(self, tmp_path: Path) -> None:
         write(tmp_path, "preds.csv", GOOD)
-        error = refused(tmp_path / "pred.csv", r"pred\.csv' must exist, and does not")
+        error = refused(tmp_path / "pred.csv", r"pred\.csv' does not exist")
         assert "did you mean" in error
 
+    @pytest.mark.parametrize("target", ["gone.csv", "link.csv"])
+    def test_a_link_that_leads_nowhere(self, tmp_path: Path, target: str) -> None:
+        (tmp_path / "link.csv").symlink_to(target)
+        error = refused(tmp_path / "link.csv", "is a link to a file that does not exist")
+        assert "did you mean" not in error
+
     def test_a_pattern_that_matches_nothing(self, tmp_path: Path) -> None:
-        refused(f"{tmp_path}/*.parquet", r"\*\.parquet' must match at least one file, and matches")
+        refused(f"{tmp_path}/*.parquet", r"\*\.parquet' matches no file")
 
     def test_a_folder_without_data(self, tmp_path: Path) -> None:
         (tmp_path / "_SUCCESS").touch()
-        refused(tmp_path, "must hold data files, and has none")
+        refused(tmp_path, "holds no data files")
 
     def test_a_file_named_twice(self, tmp_path: Path) -> None:
         path = write(tmp_path, "x.csv", GOOD)
@@ -71,7 +77,7 @@ class TestPaths:
     def test_a_folder_that_holds_itself(self, tmp_path: Path) -> None:
         write(tmp_path, "x.csv", GOOD)
         (tmp_path / "again").symlink_to(tmp_path)
-        refused(tmp_path, r"must hold each file once, and comes to .*again' again through a link")
+        refused(tmp_path, r"must hold each file once, but a link leads to .*again' again")
 
     def test_a_link_to_nothing(self, tmp_path: Path) -> None:
         write(tmp_path, "x.csv", GOOD)
@@ -82,12 +88,12 @@ class TestPaths:
         write(tmp_path, "x.csv", GOOD)
         (tmp_path / "old").mkdir()
         write(tmp_path / "old", "y.csv", GOOD)
-        error = refused(f"{tmp_path}/*", r"must match files or folders, and matches both")
+        error = refused(f"{tmp_path}/*", r"must match only files or only folders, got both")
         assert "name the folder itself" in error
 
     def test_names_that_no_file_can_have(self) -> None:
         assert len(refused("x" * 3000 + ".csv", "cannot be read: File name too long")) < 200
-        refused("a\0b.csv", "cannot be read|must exist")
+        refused("a\0b.csv", "cannot be read|does not exist")
 
     def test_no_path_at_all(self) -> None:
         refused([], "must name at least one file, got none")
@@ -140,7 +146,7 @@ class TestContent:
     @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl", "x.arrow", "x", "x.csv.gz"])
     def test_an_empty_file(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).touch()
-        refused(tmp_path / name, "must hold predictions, and is empty")
+        refused(tmp_path / name, "is empty; it must hold predictions")
 
     @pytest.mark.parametrize(
         ("name", "data"),
@@ -152,7 +158,7 @@ class TestContent:
     )
     def test_a_file_of_nothing(self, tmp_path: Path, name: str, data: bytes) -> None:
         (tmp_path / name).write_bytes(data)
-        refused(tmp_path / name, "must hold predictions, and is empty")
+        refused(tmp_path / name, "is empty; it must hold predictions")
 
     @pytest.mark.parametrize("suffix", [name for name in FORMATS if "json" not in name])
     def test_no_rows(self, tmp_path: Path, suffix: str) -> None:
@@ -221,7 +227,7 @@ class TestContent:
         path.write_bytes("label,prediction\nchâteau,b\n".encode("latin-1"))
         refused(path, r"could not be read: .*Line: 2.*(unicode|utf-8)")
         path.write_bytes("étiquette,prediction\na,b\n".encode("latin-1"))
-        refused(path, "must be UTF-8 text, and is not", label="étiquette")
+        refused(path, "is not UTF-8 text", label="étiquette")
 
 
 class TestRows:
@@ -230,10 +236,18 @@ class TestRows:
         path.write_text(text, encoding="utf-8")
         return path
 
+    def test_classes_named_like_the_columns(self, tmp_path: Path) -> None:
+        path = self.lines(tmp_path, "label,prediction\nlabel,prediction\nprediction,label\n")
+        error = refused(path, "that repeat the header")
+        assert "list all classes in `labels`" in error
+        classes = ["label", "prediction"]
+        cm = ConfusionMatrix.from_file(path, labels=classes)
+        assert cm == ConfusionMatrix.from_predictions(classes, classes[::-1])
+
     @pytest.mark.parametrize("start", ["\n\n", "\r\n", "\ufeff\n"])
     def test_empty_lines_before_the_header(self, tmp_path: Path, start: str) -> None:
         path = self.lines(tmp_path, f"{start}label,prediction\na,b\n")
-        refused(path, "must begin with the names of its columns, and begins with an empty line")
+        refused(path, "must begin with the names of its columns, got an empty line")
 
     def test_headers_among_the_rows(self, tmp_path: Path) -> None:
         text = "id,label,prediction\n1,3,4\n2,4,4\n"

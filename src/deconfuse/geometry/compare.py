@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, needs_pandas, show
 from deconfuse.agreement import overlap
 from deconfuse.errors import InputError
 from deconfuse.geometry.grid import IntArray
@@ -65,7 +65,8 @@ class GeometryAgreement:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table of Overlaps, weightings on rows and normalizations on columns."""
-        import pandas as pd
+        with needs_pandas():
+            import pandas as pd
 
         index = pd.Index(self.weightings, name="weighting")
         columns = pd.Index(self.normalizations, name="normalization")

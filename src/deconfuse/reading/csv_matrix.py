@@ -133,14 +133,14 @@ def from_csv(
     options: TableOptions = TableOptions(),  # noqa: B008 - frozen
 ) -> ConfusionMatrix:
     """Return the matrix that CSV text holds, written by `to_csv` or by another program."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"It must be text in UTF-8: {error}.") from None
-    with long_fields(len(text)):
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    # A reader of bytes: decoded as a whole, a long file would take several times its size.
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    with long_fields(len(data)):
+        rows = csv.reader(text, delimiter=delimiter, strict=True)
         try:
-            return _from_rows(rows, text, options)
+            return _from_rows(rows, options, is_complete=data.endswith(b"\n"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"It must be text in UTF-8: {error}.") from None
         except csv.Error as error:
             raise InputError(f"It cannot be read as CSV: {error}.") from None
 
@@ -157,7 +157,9 @@ def long_fields(length: int) -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _from_rows(rows: Iterator[list[str]], text: str, options: TableOptions) -> ConfusionMatrix:
+def _from_rows(
+    rows: Iterator[list[str]], options: TableOptions, *, is_complete: bool
+) -> ConfusionMatrix:
     header = next(rows, [])
     if not header:
         raise InputError("It must have a first row of class names, got nothing.")
@@ -168,7 +170,7 @@ def _from_rows(rows: Iterator[list[str]], text: str, options: TableOptions) -> C
             hint="give the counts or the predictions that it was made from.",
         )
     pairs, table = _PAIRS.fullmatch(header[0]), _TABLE.fullmatch(header[0])
-    if (pairs or table) and not text.endswith("\n"):
+    if (pairs or table) and not is_complete:
         raise InputError("Its last line must be complete, but the text ends in the middle of it.")
     if pairs is not None:
         return options.applied(_from_pairs(header, rows, pairs))
@@ -245,7 +247,7 @@ def _named(names: Sequence[str], corner: re.Match[str], counts: Counts) -> Confu
 
 def _refuse_more(rows: Iterable[list[str]]) -> None:
     if any(rows):
-        raise InputError("It must end after its last table, and goes on.")
+        raise InputError("It must end after its last table, got more lines.")
 
 
 def _foreign(corner: str, table: _Table, options: TableOptions) -> ConfusionMatrix:

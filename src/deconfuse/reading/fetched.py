@@ -110,7 +110,7 @@ def fetched_pairs(
     if scores is not None:
         unknown = int(rows[np.ma.getmaskarray(found[key])].sum())
         refuse_unknown_scores(unknown, int(rows.sum()), scores)
-    elif is_text:
+    elif is_text and options.labels is None:
         _refuse_headers(found, choice, rows)
     true = _column(found["true_value"], choice.label, rows, is_json=typing == "json")
     if scores is None:
@@ -151,7 +151,8 @@ def _refuse_headers(result: dict[str, Any], choice: ColumnChoice, rows: Any) -> 
         raise InputError(
             f"Rows must be samples, got {repeated:,} that repeat the header ({choice.label!r},"
             f" {choice.prediction!r}).",
-            hint="files that were joined keep their headers; give the files themselves instead.",
+            hint="files that were joined keep their headers: give the files themselves. If the"
+            " names are classes, list all classes in `labels`.",
         )
 
 

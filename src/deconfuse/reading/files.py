@@ -140,7 +140,7 @@ def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -
         raise InputError(f"File {str(path)!r} could not be read: {reason}.") from error
     if not head.strip():
         raise InputError(
-            f"File {str(path)!r} must hold predictions, and is empty.",
+            f"File {str(path)!r} is empty; it must hold predictions or a matrix.",
             hint="write it again; if there was nothing to write, leave it out.",
         )
     found = _format_of(path, suffix, head)
@@ -187,8 +187,8 @@ def _format_of(path: Path, suffix: str | None, head: bytes) -> Format:
         return "csv"
     if b"\x00" in head[:4096]:
         raise InputError(
-            f"File {str(path)!r} must be CSV, TSV, JSON lines, Parquet, Arrow IPC or NPZ, and is"
-            " none of them.",
+            f"File {str(path)!r} must be CSV, TSV, JSON lines, Parquet, Arrow IPC or NPZ, got"
+            " bytes of another format.",
             hint="write the table as CSV (in UTF-8) or Parquet.",
         )
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -223,7 +223,7 @@ def _unpacked(path: Path, compression: str, spill: Path, limit: int | None) -> P
                 target.write(piece)
     except (EOFError, zlib.error, OSError) as error:
         raise InputError(
-            f"File {str(path)!r} must be complete, and is truncated or damaged: {error}.",
+            f"File {str(path)!r} is truncated or damaged: {error}.",
             hint=_AGAIN,
         ) from error
     return plain
@@ -251,8 +251,8 @@ def _refuse_endless(path: Path, plain: Path) -> None:
         tail = stream.read()
     if b"\x00" in tail or (size > _LONGEST_LINE and not any(mark in tail[:-1] for mark in b"\n\r")):
         raise InputError(
-            f"File {str(path)!r} must end in a line of at most {_LONGEST_LINE:,} bytes without NUL"
-            " bytes, and does not.",
+            f"File {str(path)!r} is damaged at its end: the last line must have at most"
+            f" {_LONGEST_LINE:,} bytes and no NUL byte.",
             hint=_AGAIN,
         )
 
@@ -262,8 +262,7 @@ def _header_of(path: Path, suffix: str | None, head: bytes) -> Header:
     text = head.decode("utf-8-sig", errors="replace")
     if text.startswith(("\n", "\r")):
         raise InputError(
-            f"File {str(path)!r} must begin with the names of its columns, and begins with an"
-            " empty line.",
+            f"File {str(path)!r} must begin with the names of its columns, got an empty line.",
             hint="delete the lines before the header.",
         )
     first_line = text.split("\n", 1)[0].split("\r", 1)[0]
@@ -279,9 +278,7 @@ def _header_of(path: Path, suffix: str | None, head: bytes) -> Header:
     except csv.Error as error:
         raise InputError(f"File {str(path)!r} could not be read as CSV: {error}.") from error
     if any("\ufffd" in name for name in names):
-        raise InputError(
-            f"File {str(path)!r} must be UTF-8 text, and is not.", hint="save it as UTF-8."
-        )
+        raise InputError(f"File {str(path)!r} is not UTF-8 text.", hint="save it as UTF-8.")
     return Header(tuple(names), delimiter)
 
 
@@ -293,8 +290,8 @@ def _as_arrow_file(path: Path, plain: Path, spill: Path) -> Path:
         if stream.read() != _STREAM_END:
             # Without its mark at the end, nobody can tell whether a stream is complete.
             raise InputError(
-                f"File {str(path)!r} must be complete, and is truncated: it begins as an Arrow"
-                " stream and lacks the end of one.",
+                f"File {str(path)!r} is truncated: it begins as an Arrow stream and lacks the end"
+                " of one.",
                 hint=_AGAIN,
             )
     handle, name = tempfile.mkstemp(dir=spill)

@@ -107,7 +107,7 @@ def _expand(text: str) -> FileSet:
     try:
         if path.is_dir():
             return _folder(path)
-        exists = path.exists()
+        exists, is_link = path.exists(), path.is_symlink()
     except (OSError, ValueError) as error:
         # Such as a name that is too long for any file.
         reason = getattr(error, "strerror", None) or error
@@ -116,9 +116,11 @@ def _expand(text: str) -> FileSet:
         return FileSet((path,))
     if glob.has_magic(text):
         return _matches(str(path))
+    if is_link:
+        raise InputError(f"File {text!r} is a link to a file that does not exist.")
     near = difflib.get_close_matches(path.name, _names_in(path.parent), n=1)
     raise InputError(
-        f"File {text!r} must exist, and does not.",
+        f"File {text!r} does not exist.",
         hint=f"did you mean {str(path.parent / near[0])!r}?" if near else None,
     )
 
@@ -142,10 +144,10 @@ def _matches(pattern: str) -> FileSet:
     folders = [match for match in matches if match.is_dir()]
     files = [match for match in matches if not match.is_dir()]
     if not matches:
-        raise InputError(f"Pattern {pattern!r} must match at least one file, and matches none.")
+        raise InputError(f"Pattern {pattern!r} matches no file.")
     if files and folders and "**" not in pattern:
         raise InputError(
-            f"Pattern {pattern!r} must match files or folders, and matches both, such as"
+            f"Pattern {pattern!r} must match only files or only folders, got both, such as"
             f" {str(files[0])!r} and {str(folders[0])!r}.",
             hint="name the folder itself for all that is below it, or end the pattern as the files"
             " end, such as in '*.csv'.",
@@ -165,7 +167,7 @@ def _folder(folder: Path) -> FileSet:
     files = sorted(_files_below(folder))
     chosen = [file for file in files if suffixes_of(file)[1] is not None] or files
     if not chosen:
-        raise InputError(f"Folder {str(folder)!r} must hold data files, and has none.")
+        raise InputError(f"Folder {str(folder)!r} holds no data files.")
     partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
     return FileSet(tuple(chosen), partitioned)
 
@@ -177,8 +179,8 @@ def _files_below(folder: Path) -> Iterator[Path]:
         real = os.path.realpath(place)
         if real in seen:
             raise InputError(
-                f"Folder {str(folder)!r} must hold each file once, and comes to {place!r} again"
-                " through a link.",
+                f"Folder {str(folder)!r} must hold each file once, but a link leads to {place!r}"
+                " again.",
                 hint="its rows would count twice; name the files, or remove the link.",
             )
         seen.add(real)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label
+from deconfuse._checks import Label, needs_pandas
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import check_epsilon
@@ -220,7 +220,8 @@ class Diagnosis:
         >>> d.to_pandas().columns[:3].tolist()
         ['kind', 'severity', 'sentence']
         """
-        import pandas as pd
+        with needs_pandas():
+            import pandas as pd
 
         columns = [field.name for field in fields(Finding)]
         return pd.DataFrame(

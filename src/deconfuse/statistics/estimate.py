@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, needs_pandas, show
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
@@ -168,7 +168,8 @@ class BiEstimate:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per cell: true, predicted, count, estimate, low, high."""
-        import pandas as pd
+        with needs_pandas():
+            import pandas as pd
 
         names = pd.MultiIndex.from_product([self.labels] * 2, names=["true", "predicted"])
         columns = {

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from deconfuse._checks import Label
+from deconfuse._checks import Label, needs_pandas
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import check_level
 
@@ -109,7 +109,8 @@ class PerClass:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame with one row per class, indexed by the class names."""
-        import pandas as pd
+        with needs_pandas():
+            import pandas as pd
 
         return pd.DataFrame(self._columns()).set_index("label")
 
