@@ -203,9 +203,7 @@ class TestNoPath:
 )
 def test_content_of_other_programs(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)
-    refused(
-        tmp_path / name, "must be CSV, TSV, JSON lines, .*, got bytes of another format"
-    )
+    refused(tmp_path / name, "must be CSV, TSV, JSON lines, .*, got bytes of another format")
 
 
 def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:
