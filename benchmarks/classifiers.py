@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 
 RECORDS = Path(__file__).parent.parent / "results" / "records"
 FAMILIES = ("superclasses", "mutual", "one-way", "real")
+_N_TWINS = 20
 
 
 def error_rates(family: str, n_classes: int, accuracy: float, rng: np.random.Generator) -> Floats:
@@ -74,6 +75,14 @@ def _one_way(n_classes: int, rng: np.random.Generator) -> Floats:
     return _equal_rows(rng.gamma(0.5, size=(n_classes, n_classes)))
 
 
+def _twins(n_classes: int, rng: np.random.Generator) -> Floats:
+    """Twenty pairs of classes are twins; all others are confused alike, and rarely."""
+    alike = np.full((n_classes, n_classes), 1.0 / n_classes)
+    first, second = rng.permutation(n_classes)[: 2 * _N_TWINS].reshape(2, -1)
+    alike[first, second] = alike[second, first] = 3.0
+    return alike
+
+
 def _real(n_classes: int, rng: np.random.Generator) -> Floats:
     """Balanced matrices of the paper's runs; for more than ten classes products of two of them."""
     matrices = [one for some in balanced_matrices().values() for one in some]
@@ -96,4 +105,5 @@ _LIKENESS = {
     "mutual": _mutual,
     "one-way": _one_way,
     "real": _real,
+    "twins": _twins,
 }

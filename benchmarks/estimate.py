@@ -46,6 +46,7 @@ METHODS = (ESTIMATE, *EPSILONS)
 # Expected count from ... to.
 BINS = ((0.0, 0.1), (0.1, 0.5), (0.5, 1.0), (1.0, 2.0), (2.0, 5.0), (5.0, 10.0), (10.0, math.inf))
 REAL_SETS = 40
+MANY_CLASSES, MANY_SETS = 1_000, 2
 
 
 def run(quick: bool) -> list[Row]:
@@ -56,13 +57,15 @@ def run(quick: bool) -> list[Row]:
         settings = product(SAMPLES, FAMILIES, ACCURACIES, SKEWS)
         rows += [_setting(n_classes, setting, n_sets) for setting in settings]
         print(f"{n_classes} classes", flush=True)
+    settings = product((20, 100), (*FAMILIES, "twins"), (0.9,), (1,))
+    rows += [_setting(MANY_CLASSES, given, MANY_SETS) | {"part": "many"} for given in settings]
     rows += [_real(*given, 10 if quick else REAL_SETS) for given in _real_settings()]
     return [*rows, *_paper_rows()]
 
 
 def _setting(n_classes: int, setting: tuple[int, str, float, int], n_sets: int) -> Row:
     samples, family, accuracy, skew = setting
-    seed = [n_classes, samples, FAMILIES.index(family), round(1000 * accuracy), skew]
+    seed = [n_classes, samples, (*FAMILIES, "twins").index(family), round(1000 * accuracy), skew]
     rng = np.random.default_rng(seed)
 
     def draw() -> Floats:

@@ -125,15 +125,24 @@ def epsilon_table(rows: list[Row]) -> str:
 
 def real_table(rows: list[Row]) -> str:
     """Return errors and coverage on samples of large real matrices."""
-    head = ["matrix", "classes", "samples per class", "error (RMSE), ε = 1/C", "`estimate_bi`",
+    return _table_of("matrix", [(row["name"], row) for row in _part(rows, "real")])
+
+
+def many_table(rows: list[Row]) -> str:
+    """Return errors and coverage with many classes."""
+    return _table_of("likeness", [(row["family"], row) for row in _part(rows, "many")])
+
+
+def _table_of(what: str, named: list[tuple[str, Row]]) -> str:
+    head = [what, "classes", "samples per class", "error (RMSE), ε = 1/C", "`estimate_bi`",
             "ratio", "Overlap of errors, ε = 1/C", "`estimate_bi`", "diagonal covered, %",
             "errors covered, %"]  # fmt: skip
     lines = []
-    for row in _part(rows, "real"):
+    for name, row in named:
         rmse = [math.sqrt(_mean(row, method, 0)) for method in (PAPER, ESTIMATE)]
         lines.append(
             [
-                row["name"], row["n_classes"], row["samples"],
+                name, row["n_classes"], row["samples"],
                 *(f"{value:.4f}" for value in rmse), f"**{rmse[1] / rmse[0]:.2f}**",
                 *(f"{_mean(row, method, 1):.3f}" for method in (PAPER, ESTIMATE)),
                 *(f"{100 * _share([row], ESTIMATE, side, 0):.1f}" for side in (0, 1)),
@@ -167,6 +176,7 @@ TABLES: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("estimate-coverage.md", "Coverage of the truth by expected count, in percent", coverage_table),
     ("estimate-separability.md", "Separability", score_table),
     ("estimate-epsilon.md", "What each epsilon gives", epsilon_table),
+    ("estimate-many.md", "Many classes", many_table),
     ("estimate-real.md", "Samples of large real matrices", real_table),
     ("estimate-paper.md", "From M2 to M1, the paper's runs", paper_table),
 ]
