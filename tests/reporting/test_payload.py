@@ -51,7 +51,7 @@ KEYS = {
         "classes bucket_values headline scores outcomes"
     ),
     "EstimatePayload": "rows columns unit shape concentration wide wide_share"
-    " similar_share similar_times least",
+    " similar_share similar_times background least",
     "OutcomePayload": "outcome side counts low high others",
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",

@@ -125,6 +125,7 @@ def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
         wide_share=WIDE_SHARE,
         similar_share=model.spread.similar_share,
         similar_times=model.spread.similar_times,
+        background=model.background,
         least=model.least,
     )
 

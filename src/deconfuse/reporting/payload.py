@@ -97,6 +97,7 @@ class EstimatePayload:
     wide_share: float
     similar_share: float
     similar_times: float
+    background: float
     least: float
 
 

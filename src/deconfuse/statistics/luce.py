@@ -7,8 +7,9 @@ this average the total of a pair has a gamma distribution, and the share that go
 distribution. A few pairs, the similar ones, have totals far above the average. Bias, spreads and
 the number of similar pairs are fitted to the counts; each pair then gets its posterior mean.
 
-Pairs that were never confused, and rarely would be, keep the average itself. It is a product of one
-factor of the row and one of the column, so a matrix of many classes stays sparse plus rank one.
+Pairs that were never confused, and rarely would be, have one share of the average. It is a product
+of one factor of the row and one of the column, so a matrix of many classes stays sparse plus rank
+one.
 """
 
 from __future__ import annotations
@@ -109,6 +110,8 @@ class ShrunkCounts:
         How much more the diagonal and the listed pairs have, relative to that.
     spread : Spread
         Of pair totals.
+    background : float
+        How much less than average a pair that is not listed has.
     concentration : float
         Of the beta distribution of shares. The larger it is, the more they follow the model.
     similarity : float
@@ -119,13 +122,14 @@ class ShrunkCounts:
     columns: FloatArray
     excess: sparse.csr_array
     spread: Spread
+    background: float
     concentration: float
     similarity: float
 
     @property
     def least(self) -> float:
         """Pairs that were not confused are listed from this many expected in either direction."""
-        return 0.0 if len(self.rows) <= _ALL_PAIRS else 0.5 * _EXPECTED
+        return 0.0 if len(self.rows) <= _ALL_PAIRS else 0.5 * _EXPECTED * self.background
 
     def pairs(self, counts: sparse.csr_array) -> PairPosterior:
         """Return what is known of the similarity of each pair that was confused."""
@@ -140,6 +144,7 @@ class ShrunkCounts:
         low, high, total = pairs.low, pairs.high, pairs.total
         expected = _expected(pairs, self.rows, self.columns)
         share = self.rows[low] * self.columns[high] / expected
+        expected = expected / self.background
         there = pairs.forward + self.concentration * share
         back = pairs.backward + self.concentration * (1 - share)
         both = there + back
@@ -222,7 +227,9 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         pairs = pairs.chosen((pairs.total > 0) | (often >= 0.5 * _EXPECTED))
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
-    gain = spread.shrink(pairs.total, expected)[0] / expected
+    background = _background(pairs, rows, columns, spread)
+    rows, columns = np.sqrt(background) * rows, np.sqrt(background) * columns
+    gain = spread.shrink(pairs.total, expected)[0] / expected / background
     there = gain * (pairs.forward / share + concentration) / (pairs.total + concentration)
     back = gain * (pairs.backward / (1 - share) + concentration) / (pairs.total + concentration)
     own = hits / (rows * columns)
@@ -237,11 +244,21 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         ),
         shape=counts.shape,
     )
-    # An unlisted pair has the average similarity, which is the level.
-    similarity = np.sqrt(there * back) * level
-    return ShrunkCounts(
-        rows, columns, excess, spread, concentration, _median(similarity, level, pairs)
-    )
+    unlisted = level * background
+    similarity = _median(np.sqrt(there * back) * unlisted, unlisted, pairs)
+    return ShrunkCounts(rows, columns, excess, spread, background, concentration, similarity)
+
+
+def _background(pairs: _Pairs, rows: FloatArray, columns: FloatArray, spread: Spread) -> float:
+    """Return how much of the average is left for the pairs that are not listed.
+
+    They have one factor, that of a pair with their typical expected total.
+    """
+    total, squares = _rest(pairs, rows, columns)
+    if not total > 0:
+        return 1.0
+    typical = np.array([squares / total])
+    return float(spread.shrink(np.zeros(1), typical)[0][0] / typical[0])
 
 
 def _all_chances(rows: FloatArray, columns: FloatArray) -> float:
@@ -261,7 +278,7 @@ def _fit_spread(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[f
     and in the shape of the others. Pairs that were never confused are not similar.
     """
     n_pairs = max(pairs.n_classes * (pairs.n_classes - 1) // 2, 1)
-    chances, rest = _expected(pairs, rows, columns), _rest(pairs, rows, columns)
+    chances, (_, rest) = _expected(pairs, rows, columns), _rest(pairs, rows, columns)
     seen = pairs.total > 0
     total, seen_chances = pairs.total[seen], chances[seen]
     similar, share = np.zeros(len(total)), _SIMILAR_PRIOR / n_pairs
@@ -359,14 +376,15 @@ def _expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> FloatArra
     return np.asarray(rows[low] * columns[high] + rows[high] * columns[low])
 
 
-def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> float:
-    """Return the sum of the squared expected totals of unlisted pairs."""
+def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, float]:
+    """Return the sums of the expected totals of unlisted pairs, and of their squares."""
     if pairs.is_complete:
-        return 0.0
+        return 0.0, 0.0
     listed = _expected(pairs, rows, columns)
     both = rows * columns
+    total = _all_chances(rows, columns)
     squares = float((rows**2).sum() * (columns**2).sum() + both.sum() ** 2 - 2 * (both**2).sum())
-    return max(squares - float((listed**2).sum()), 0.0)
+    return max(total - float(listed.sum()), 0.0), max(squares - float((listed**2).sum()), 0.0)
 
 
 def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:

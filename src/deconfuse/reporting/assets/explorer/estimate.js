@@ -62,13 +62,13 @@ export class Estimate {
    * @param {number} i @param {number} j @param {number} there count from i to j @param {number} back
    */
   pair(i, j, there, back) {
-    const { concentration, least } = this.raw;
+    const { background, concentration, least } = this.raw;
     const [x, y] = [there / this.unit[i], back / this.unit[j]];
     const [forward, reverse] = [this.rows[i] * this.columns[j] / this.unit[i], this.rows[j] * this.columns[i] / this.unit[j]];
     const mean = forward + reverse;
     const seen = x + y;
     if (seen === 0 && Math.max(forward, reverse) < least) return { there: this.unit[i] * forward, back: this.unit[j] * reverse, split: null };
-    const total = this.#total(seen, mean);
+    const total = this.#total(seen, mean / background);
     const a = x + concentration * forward / mean;
     const b = y + concentration * reverse / mean;
     return { there: this.unit[i] * total.value * a / (a + b), back: this.unit[j] * total.value * b / (a + b),
