@@ -15,10 +15,12 @@ __all__ = [
     "escape_markdown",
     "interval_text",
     "listed",
+    "percent_text",
     "plural",
     "printable",
     "proportion",
     "quoted",
+    "ratio_text",
     "shorten",
     "significant",
 ]
@@ -163,30 +165,71 @@ def count_text(count: float) -> str:
     return f"{count:,.6g}" if 1e-4 <= count < 1e6 else significant(count, 3)
 
 
-def proportion(value: float) -> str:
-    """Return a number from 0 to 1 with two decimals, or as many as tell it from 0 and from 1.
+def proportion(value: float, decimals: int = 2, *, signed: bool = False) -> str:
+    """Return a proportion with so many decimals, or as many as tell it from 0 and from 1.
+
+    Parameters
+    ----------
+    value : float
+        From 0 to 1, or the difference of two such numbers.
+    decimals : int
+        The fewest. What is as close to 0 or 1 as rounding errors are keeps these.
+    signed : bool
+        Whether a plus stands before positive numbers.
 
     Examples
     --------
     >>> [proportion(value) for value in (0.7123, 0.9996, 1, 0.0004)]
     ['0.71', '0.9996', '1.00', '0.0004']
+    >>> proportion(0.00042, 3, signed=True), proportion(1e-16, 3, signed=True)
+    ('+0.0004', '+0.000')
     """
-    decimals = 2
-    while value not in (0.0, 1.0) and round(value, decimals) in (0.0, 1.0) and decimals < 15:
-        decimals += 1
-    return f"{value:.{decimals}f}"
+    enough = (n for n in range(decimals, 13) if round(abs(value), n) not in (0.0, 1.0))
+    places = decimals if value in (0.0, 1.0) else next(enough, decimals)
+    return f"{value:{'+' if signed else ''}.{places}f}"
+
+
+def ratio_text(value: float, digits: int = 2) -> str:
+    """Return a number with so many significant digits, or as many as tell it from 1.
+
+    Examples
+    --------
+    >>> [ratio_text(value) for value in (1.44, 1.02, 0.9996, 1.0, 1 + 1e-15)]
+    ['1.4', '1.02', '0.9996', '1.0', '1.0']
+    """
+    return significant(value, _digits_from_one(value, digits))
+
+
+def percent_text(share: float) -> str:
+    """Return a share in percent with two significant digits, or as many as tell it from 100 %.
+
+    Examples
+    --------
+    >>> [percent_text(share) for share in (0.4151, 0.9992, 1.0, 0.00071)]
+    ['42 %', '99.9 %', '100 %', '0.071 %']
+    """
+    return f"{significant(100 * share, _digits_from_one(share, 2))} %"
+
+
+def _digits_from_one(value: float, digits: int) -> int:
+    enough = (n for n in range(digits, 13) if float(f"{value:.{n - 1}e}") != 1.0)
+    return next(enough, digits)
 
 
 def interval_text(value: float, low: float, high: float) -> str:
     """Return a number with its interval, in two digits or as many as tell the ends apart.
 
+    An end that is not 1 is never written as 1, which would be no difference.
+
     Examples
     --------
     >>> interval_text(1.44, 1.32, 1.6), interval_text(1.501, 1.4989, 1.5031)
     ('1.4 (1.3 to 1.6)', '1.501 (1.499 to 1.503)')
+    >>> interval_text(1.2, 1.0004, 1.4)
+    '1.2 (1.0004 to 1.4)'
     """
     digits = next((n for n in (2, 3, 4) if significant(low, n) != significant(high, n)), 2)
-    told, start, end = (significant(number, digits) for number in (value, low, high))
+    told, start, end = (ratio_text(number, digits) for number in (value, low, high))
     return f"{told} ({start} to {end})"
 
 

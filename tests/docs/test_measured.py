@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = {
     "coverage": "coverage.md",
     "coverage_comparison": "coverage-comparison.md",
+    "designs": "designs.md",
     "look_alikes": "look-alikes.md",
     "more_data": "more-data.md",
     "rebalance": "rebalance.md",

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from deconfuse import ConfusionMatrix, diagnose, estimate_bi, load_example
+from deconfuse import ConfusionMatrix, compare, diagnose, estimate_bi, load_example
 from deconfuse.demo import make_demo
+from deconfuse.statistics.comparison_text import headline
 from deconfuse.statistics.diagnosis import Diagnosis
 from deconfuse.statistics.findings import Finding
 
@@ -40,6 +41,9 @@ class Counts:
     def __init__(self, cm: ConfusionMatrix) -> None:
         self.at = {str(label): k for k, label in enumerate(cm.labels)}
         self.counts = np.asarray(cm.counts, dtype=float)
+        self.said = np.asarray(cm.outcome_counts, dtype=float)
+        self.missed = np.asarray(cm.background_counts, dtype=float)
+        self.outcomes = cm.outcomes
         self.labels, self.predictions = self.counts.sum(axis=1), self.counts.sum(axis=0)
 
     def __getitem__(self, cell: tuple[str, str]) -> float:
@@ -134,7 +138,7 @@ def bias(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         and (ratio >= 1.1 if over else ratio <= 1 / 1.1)
         and (for_size is None) == (joint == "and") == bool(plain)
         and number(low) <= number(value) <= number(high)
-        and (number(low) >= 1 if over else number(high) <= 1)  # Rounded.
+        and (number(low) > 1 if over else number(high) < 1)
         and (bound is None or (bound == "at least") == over)
         and (bound is None or end == (low if over else high))
         and (bound is not None) == (d.biases[k].high > 3 * d.biases[k].low)
@@ -241,23 +245,72 @@ def all_named(found: Finding, text: str) -> bool:
     )
 
 
+def outcome(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    percent = rf"{NUMBER} %"
+    told = re.fullmatch(
+        rf"(?:{NAME} is the answer for|The label is {NAME} in) {NUMBER} of {NUMBER}"
+        rf" (samples|predictions)(?: of {NAME})?: {percent} \({percent} to {percent}\)"
+        rf"(?:, for the other classes together {percent}|\. No difference between classes is shown)"
+        r"\.",
+        found.sentence,
+    )
+    assert told, found.sentence
+    answer, label, count, total, what, name, value, low, high, others = told.groups()
+    table, named = (seen.said, seen.labels) if answer else (seen.missed.T, seen.predictions)
+    counts, totals = table[:, seen.outcomes.index(answer or label)], named + table.sum(axis=1)
+    chosen = np.full(len(totals), name is None)
+    if name is not None:
+        chosen[seen.at[name]] = True
+    n, m = counts[chosen].sum(), totals[chosen].sum()
+    return bool(
+        (number(count), number(total)) == (n, m)
+        and (what == "samples") == (answer is not None)
+        and near(value, 100 * n / m)
+        and (number(value) == 100) == (n == m)
+        and number(low) <= number(value) <= number(high)
+        and (others is None or near(others, 100 * counts[~chosen].sum() / totals[~chosen].sum()))
+        and (others is None or number(low) < 100)
+    )
+
+
 CHECKS: dict[str, Callable[[Finding, Counts, Diagnosis], bool]] = {
     "look_alike": look_alike,
     "over_predicted": bias,
     "under_predicted": bias,
     "not_alike": not_alike,
     "careful": careful,
+    "outcome": outcome,
 }
+NAMED = "Among the samples for which a class was named, "
+
+
+def is_true(found: Finding, seen: Counts, d: Diagnosis) -> bool:
+    """Return whether a finding agrees with the counts, and says which samples they are of."""
+    text = found.sentence
+    is_of_all = found.kind == "outcome" or "differ only in case" in text
+    if bool(seen.outcomes) != (text.startswith(NAMED) or (is_of_all and bool(seen.outcomes))):
+        return False
+    rest = text.removeprefix(NAMED)
+    starts = {"in the": "In the", "it is": "It is", "the classes": "The classes"}
+    for start, whole in starts.items():
+        rest = whole + rest[len(start) :] if rest.startswith(start) else rest
+    return CHECKS[found.kind](replace(found, sentence=rest), seen, d)
 
 
 def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     totals = re.match(
-        rf"([\d,]+) class(?:es)?, ([\d,]+) samples?, accuracy {NUMBER}, balanced accuracy {NUMBER}"
-        r"\. ?(.*)$",
+        r"([\d,]+) class(?:es)?, (?:a class was named for )?([\d,]+)"
+        rf" (?:samples?,|of {NUMBER} samples \({NUMBER}\); among these)"
+        rf" accuracy {NUMBER}, balanced accuracy {NUMBER}\. ?(.*)$",
         text,
     )
     assert totals, text
-    classes, samples, accuracy, balanced, rest = totals.groups()
+    classes, samples, every, coverage, accuracy, balanced, rest = totals.groups()
+    if seen.outcomes:
+        answered, asked = seen.counts.sum(), seen.counts.sum() + seen.said.sum()
+        assert number(every) == asked
+        assert number(coverage) == pytest.approx(answered / asked, abs=0.0051)
+        assert (coverage == "1.00") == (answered == asked)
     recall = (np.diag(seen.counts) / np.maximum(seen.labels, 1))[seen.labels > 0]
     right = (number(classes), number(samples)) == (len(seen.labels), seen.counts.sum())
     right &= number(accuracy) == pytest.approx(
@@ -281,7 +334,11 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     pairs = re.search(rf"{NAME} and {NAME} are similar(?:, and so (?:is|are) ([\d,]+) more)?", rest)
     right &= kinds.count("look_alike") == (1 + int(number(pairs[3] or "0")) if pairs else 0)
     no_label, no_prediction = seen.labels == 0, seen.predictions == 0
+    unanswered = no_label & (seen.said.sum(axis=1) > 0 if seen.outcomes else False)
+    no_label = no_label & ~unanswered
+    no_prediction = no_prediction & ~unanswered
     for side, absent in (
+        ("never answered with a class", unanswered),
         ("never a label", no_label & ~no_prediction),
         ("never predicted", no_prediction & ~no_label),
         ("neither a label nor predicted", no_label & no_prediction),
@@ -304,7 +361,7 @@ def false_sentences(cm: ConfusionMatrix) -> list[str]:
     """Return what a diagnosis says and the counts deny."""
     d = diagnose(cm)
     seen = Counts(cm)
-    told = [f.sentence for f in d.findings if not CHECKS[f.kind](f, seen, d)]
+    told = [f.sentence for f in d.findings if not is_true(f, seen, d)]
     return told if headline_is_true(d.headline, seen, d) else [*told, d.headline]
 
 
@@ -329,13 +386,68 @@ def matrices(draw: st.DrawFn) -> ConfusionMatrix:
         counts[:, draw(st.integers(0, n_classes - 1))] = 0
     if counts.sum() == 0:
         counts[0, 0] = samples
-    return ConfusionMatrix.from_counts(counts, labels=[f"c{k}" for k in range(n_classes)])
+    labels = [f"c{k}" for k in range(n_classes)]
+    if not draw(st.booleans()):
+        return ConfusionMatrix.from_counts(counts, labels=labels)
+    # Answers that are no class, and labels that are none.
+    square = np.zeros((n_classes + 1, n_classes + 1), dtype=int)
+    square[:-1, :-1] = counts
+    how_many = draw(st.sampled_from([0.001, 0.3])) * counts.sum() / n_classes
+    square[:-1, -1] = rng.poisson(how_many * rng.gamma(0.5, size=n_classes))
+    square[-1, :-1] = rng.poisson(draw(st.sampled_from([0, 1])) * how_many, size=n_classes)
+    return ConfusionMatrix.from_counts(square, labels=[*labels, "refused"]).treat_as_outcome(
+        "refused"
+    )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cm=matrices())
 def test_no_sentence_is_false(cm: ConfusionMatrix) -> None:
     assert false_sentences(cm) == []
+
+
+SIGNED = r"([+-][\d.]+)"
+CHANGE = rf"{NUMBER} → {NUMBER}, difference {SIGNED} \({SIGNED} to {SIGNED}\), p ([=<]) {NUMBER}"
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cm=matrices(), seed=st.integers(0, 10**6), worse=st.sampled_from([0.0, 0.001, 0.1]))
+def test_no_headline_of_a_comparison_is_false(cm: ConfusionMatrix, seed: int, worse: float) -> None:
+    rng = np.random.default_rng(seed)
+    counts = np.asarray(cm.counts, dtype=float)
+    lost = worse * counts.sum(axis=1, keepdims=True) / len(counts)
+    shares = (counts + lost) / (counts + lost).sum()
+    second = rng.multinomial(int(counts.sum()), shares.ravel()).reshape(counts.shape)
+    pair = [ConfusionMatrix.from_counts(one, cm.labels) for one in (counts.astype(int), second)]
+    found = compare(*pair, rng=0)
+    told = re.fullmatch(
+        rf"(.*): accuracy {CHANGE}; balanced accuracy {CHANGE}\.", headline(found), flags=re.DOTALL
+    )
+    assert told, headline(found)
+    better, numbers = told[1], told.groups()[1:]
+    signs = {}
+    for k, (name, score) in enumerate(
+        {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy"}.items()
+    ):
+        first, after, gap, low, high, _, p = numbers[7 * k : 7 * k + 7]
+        values = [getattr(one, score) for one in pair]
+        for text, value in zip((first, after), values, strict=True):
+            assert number(text) == pytest.approx(value, abs=0.00051)
+            assert (number(text) == 1) == (value == 1)
+        assert float(gap) == pytest.approx(values[1] - values[0], abs=0.00051)
+        assert float(low) <= float(gap) <= float(high)
+        certain = getattr(found, score).p_value < 0.05
+        assert number(p) <= 0.05 or not certain
+        if certain:
+            signs[name] = "better" if values[1] > values[0] else "worse"
+            assert float(low) > 0 if signs[name] == "better" else float(high) < 0
+    way = re.fullmatch(r"The second is (better|worse) than the first(?: in (.*))?", better)
+    said = dict(re.findall(r"(better|worse) in ((?:balanced )?accuracy)", better))
+    said = {name: word for word, name in said.items()}
+    if way:
+        said = dict.fromkeys([way[2]] if way[2] else ["accuracy", "balanced accuracy"], way[1])
+    assert bool(said) == (better != "Neither is shown to be better")
+    assert said == signs, headline(found)
 
 
 REAL = {

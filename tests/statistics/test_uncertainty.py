@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 from deconfuse import ConfusionMatrix, InputError, normalize
 from deconfuse.errors import DeconfuseWarning, UndefinedCellsWarning
+from deconfuse.statistics.cells import steady_variances
 from deconfuse.statistics.sensitivity import Sensitivity
 
 Floats = NDArray[np.float64]
@@ -158,6 +159,64 @@ def test_equal_weights_are_fewer_samples(method) -> None:
     np.testing.assert_allclose(heavy.standard_errors(), 2 * claimed.standard_errors(), rtol=1e-9)
     draws = heavy.bootstrap(3000, rng=0)
     assert np.abs(np.log(draws.std(axis=0) / heavy.standard_errors())).max() < 0.1
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 6))
+def test_variances_are_steadied_within_a_row(seed: int, n_classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, predicted = rng.integers(0, n_classes, (2, 300))
+    plain = ConfusionMatrix.from_predictions(y, predicted, labels=list(range(n_classes)))
+    weighed = ConfusionMatrix.from_predictions(
+        y, predicted, labels=list(range(n_classes)), sample_weight=1.0 + y
+    )
+    # Weights that are equal within a row are known, however few samples there are.
+    for cm in (plain, weighed):
+        np.testing.assert_allclose(steady_variances(cm).toarray(), cm.variances)
+    uneven = ConfusionMatrix.from_predictions(
+        y, predicted, labels=list(range(n_classes)), sample_weight=rng.exponential(size=300)
+    )
+    steady = steady_variances(uneven).toarray()
+    np.testing.assert_allclose(steady.sum(axis=1), np.asarray(uneven.variances).sum(axis=1))
+    unit = steady.sum(axis=1, keepdims=True) / uneven.counts.sum(axis=1, keepdims=True)
+    some = np.asarray(uneven.counts) > 0
+    raw, smooth = (
+        np.std((v / unit)[some] / uneven.counts[some]) for v in (uneven.variances, steady)
+    )
+    assert smooth <= raw
+
+
+def test_intervals_of_a_few_samples_of_varying_weight_hold() -> None:
+    """The sum of squares of two or three weights is mostly too small."""
+    held = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1], 100)
+        predicted = np.where(rng.random(200) < 0.03, 1 - y, y)
+        weights = np.exp(1.5 * rng.normal(size=200))
+        cm = ConfusionMatrix.from_predictions(y, predicted, labels=[0, 1], sample_weight=weights)
+        low, high = cm.normalize("row").confidence_interval()
+        held += [low[0, 1] <= 0.03 <= high[0, 1], low[1, 0] <= 0.03 <= high[1, 0]]
+    assert 0.93 <= np.mean(held) <= 0.985
+
+
+def test_all_intervals_of_a_stratified_set_are_those_of_rows_times_shares() -> None:
+    rates = np.array([[0.9, 0.08, 0.02], [0.1, 0.85, 0.05], [0.0, 0.03, 0.97]])
+    sizes = np.array([50, 200, 400])
+    truth = sizes[:, None] * rates / sizes.sum()
+    held, plain = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        counts = np.array([rng.multinomial(n, row) for n, row in zip(sizes, rates, strict=True)])
+        row, every = normalize(counts, "row"), normalize(counts, "all")
+        share = counts.sum(axis=1, keepdims=True) / counts.sum()
+        ends = [share * end for end in row.confidence_interval()]
+        held.append(((ends[0] <= truth) & (truth <= ends[1])).diagonal())
+        wide = every.confidence_interval()
+        plain.append(((wide[0] <= truth) & (truth <= wide[1])).diagonal())
+        assert (share * row.standard_errors() <= every.standard_errors() + 1e-12).all()
+    assert 0.92 <= np.mean(held) <= 0.98
+    assert np.mean(plain) > 0.99
 
 
 def test_unequal_weights_against_simulation() -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, escape_markdown, printable, shorten, significant
+from deconfuse._text import count_text, escape_markdown, printable, ratio_text, shorten, significant
 from deconfuse.reporting.kinds import by_kind
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
@@ -144,8 +144,8 @@ def _pairs(diagnosis: Diagnosis) -> Table:
             (
                 _name(pair.first),
                 _name(pair.second),
-                significant(pair.similarity),
-                f"{significant(pair.low)} to {significant(pair.high)}",
+                ratio_text(pair.similarity),
+                f"{ratio_text(pair.low)} to {ratio_text(pair.high)}",
                 f"rank {pair.raw_rank}",
                 f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
             )
@@ -166,8 +166,8 @@ def _biases(diagnosis: Diagnosis) -> Table:
                 _name(bias.label),
                 count_text(bias.labels),
                 count_text(bias.predictions),
-                significant(bias.ratio),
-                f"{significant(bias.low)} to {significant(bias.high)}",
+                ratio_text(bias.ratio),
+                f"{ratio_text(bias.low)} to {ratio_text(bias.high)}",
                 bias.verdict,
             )
             for bias in biased[:_ROWS]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deconfuse._text import printable, shorten
+from deconfuse._text import printable, proportion, shorten
 from deconfuse.statistics.outcomes import change_sentence
 from deconfuse.statistics.plain_values import plain_value
 
@@ -99,7 +99,7 @@ def _of_all(comparison: Comparison) -> str:
     shares = [cm.counts.diagonal().sum() / (cm.total + cm.outcome_counts.sum()) for cm in sides]
     return (
         " This is among the samples for which a class was named; of all samples"
-        f" {shares[0]:.3f} → {shares[1]:.3f} are right."
+        f" {proportion(shares[0], 3)} → {proportion(shares[1], 3)} are right."
     )
 
 
@@ -129,9 +129,10 @@ def summary(comparison: Comparison) -> list[str]:
         f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
         *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
-        f"The bi-normalized matrices overlap by {comparison.overlap:.3f} ({low:.3f} to {high:.3f}"
+        f"The bi-normalized matrices overlap by {proportion(comparison.overlap, 3)}"
+        f" ({proportion(low, 3)} to {proportion(high, 3)}"
         f" without sampling noise, {comparison.level:.0%}); two equal classifiers with as many"
-        f" samples would overlap by about {comparison.overlap_if_equal:.3f}.",
+        f" samples would overlap by about {proportion(comparison.overlap_if_equal, 3)}.",
         f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
         f" {alpha:.2g}, corrected for their number.",
     ]
@@ -140,16 +141,16 @@ def summary(comparison: Comparison) -> list[str]:
 def deteriorations(labels: tuple[Label, ...], scores: Scores, margin: float) -> tuple[str, ...]:
     """Return what surely became worse, one sentence each."""
     fallen = [
-        f"{name} fell: {before:.3f} → {after:.3f}."
+        f"{name} fell: {proportion(before, 3)} → {proportion(after, 3)}."
         for name, (before, after) in scores.fallen_scores(margin, _ALARM_SCORE).items()
     ]
     recalls = [
-        f"Recall of {_name(labels[k])} fell: {before:.3f} → {after:.3f}."
+        f"Recall of {_name(labels[k])} fell: {proportion(before, 3)} → {proportion(after, 3)}."
         for k, (before, after) in scores.fallen_recalls(margin, _ALARM_RECALL).items()
     ]
     pairs = [
         f"{_name(labels[i])} and {_name(labels[j])} are confused more often:"
-        f" {before:.3f} → {after:.3f}."
+        f" {proportion(before, 3)} → {proportion(after, 3)}."
         for (i, j), (before, after) in scores.risen_pairs(margin, _ALARM_PAIRS).items()
     ]
     return (*fallen, *recalls, *pairs)
@@ -161,9 +162,14 @@ def _compared(sign: float) -> str:
 
 def _change(score: ScoreDifference) -> str:
     return (
-        f"{score.first:.3f} → {score.second:.3f}, difference {score.difference:+.3f}"
-        f" ({score.low:+.3f} to {score.high:+.3f}), {_p(score.p_value)}"
+        f"{proportion(score.first, 3)} → {proportion(score.second, 3)}, difference"
+        f" {_points(score.difference)} ({_points(score.low)} to {_points(score.high)}),"
+        f" {_p(score.p_value)}"
     )
+
+
+def _points(difference: float) -> str:
+    return proportion(difference, 3, signed=True)
 
 
 def _p(p_value: float) -> str:
@@ -183,7 +189,8 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
         return f"No class has a recall that surely differs (at {alpha:.2g}, corrected)."
     order = [k for k in np.argsort(-np.abs(recalls.difference)) if differs[k]]
     told = [
-        f"{_name(comparison.labels[k])} {recalls.first[k]:.3f} → {recalls.second[k]:.3f}"
+        f"{_name(comparison.labels[k])} {proportion(recalls.first[k], 3)} →"
+        f" {proportion(recalls.second[k], 3)}"
         for k in order[:_TOLD]
     ]
     more = len(order) - len(told)

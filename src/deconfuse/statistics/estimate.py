@@ -12,11 +12,17 @@ from scipy import sparse
 
 from deconfuse._checks import Label, needs_pandas, show
 from deconfuse._memory import refuse_if_too_large
+from deconfuse._text import proportion
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
 from deconfuse.normalization import Cell
 from deconfuse.statistics.balanced import Balanced, balance
-from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_level
+from deconfuse.statistics.cells import (
+    MAX_DENSE_CLASSES,
+    as_confusion,
+    check_level,
+    steady_variances,
+)
 from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
 
 if TYPE_CHECKING:
@@ -25,9 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["BiEstimate", "EstimateFactors", "EstimatedScore", "estimate_bi", "estimate_quietly"]
 
 FloatArray = NDArray[np.float64]
-
-# Weighted samples: so many samples of average weight are added to what a cell says of its weights.
-_AVERAGE_SAMPLES = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +218,10 @@ class BiEstimate:
 
     def __repr__(self) -> str:
         score = self.separability
+        value, low, high = (proportion(one, 3) for one in (score.value, score.low, score.high))
         return (
-            f"<BiEstimate of {len(self.labels):,} classes: separability {score.value:.3f}"
-            f" ({score.low:.3f} to {score.high:.3f} at level {self.level:g})>"
+            f"<BiEstimate of {len(self.labels):,} classes: separability {value} ({low} to {high} at"
+            f" level {self.level:g})>"
         )
 
 
@@ -336,23 +340,18 @@ def _effective(
     """
     counts, variances = (
         sparse.csr_array(part, dtype=np.float64)[classes][:, classes]
-        for part in (cm.counts, cm.variances)
+        for part in (cm.counts, steady_variances(cm))
     )
     unit = np.ones(len(classes))
     if not cm.is_weighted:
         return counts, sparse.csr_array(counts.shape), unit
-    entries = sparse.coo_array(counts)
-    rows, places = entries.row, (entries.row, entries.col)
-    squares = np.asarray(variances[places]).ravel()
-    sums, noise = (np.bincount(rows, values, len(classes)) for values in (entries.data, squares))
+    sums, noise = (np.asarray(part.sum(axis=1)) for part in (counts, variances))
     np.divide(noise, sums, out=unit, where=sums > 0)
-    samples = entries.data / unit[rows]
-    varies = (squares / unit[rows] ** 2 + _AVERAGE_SAMPLES) / (samples + _AVERAGE_SAMPLES)
-    return (
-        sparse.csr_array((samples, places), shape=counts.shape),
-        sparse.csr_array((varies - 1.0, places), shape=counts.shape),
-        unit,
-    )
+    samples = sparse.csr_array(sparse.diags_array(1 / unit) @ counts)
+    varies = sparse.csr_array(sparse.diags_array(1 / unit**2) @ variances)
+    places = samples.nonzero()
+    uneven = np.divide(*(np.asarray(part[places]).ravel() for part in (varies, samples))) - 1.0
+    return samples, sparse.csr_array((uneven, places), shape=counts.shape), unit
 
 
 def _read_only(array: FloatArray) -> FloatArray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy.stats import rankdata
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, interval_text, listed, quoted, significant
+from deconfuse._text import count_text, interval_text, listed, quoted, ratio_text, significant
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
@@ -95,16 +95,23 @@ def find(
     similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
     never = _never_right(attribution.source, biases)
-    return (
+    found = (
         *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
         *_biases(biases, never),
         *_not_alikes(pairs, [pair for pair, _ in similar], typical, attribution, by_label),
         *_one_sided(biases),
         *_unrecognized(never, len(biases)),
-        *_same_spelling([bias.label for bias in biases]),
         *_unsure_pairs(pairs, typical, by_label, never),
         *_doubts(reliability),
     )
+    if attribution.source.outcomes:
+        found = tuple(replace(one, sentence=_among_named(one.sentence)) for one in found)
+    return (*found, *_same_spelling([bias.label for bias in biases]))
+
+
+def _among_named(sentence: str) -> str:
+    """Say of a matrix with outcomes that its counts are those of samples with a class."""
+    return f"Among the samples for which a class was named, {sentence[:1].lower()}{sentence[1:]}"
 
 
 def _standing_out(
@@ -213,8 +220,8 @@ def _times(bias: ClassBias) -> str:
 def sure_times(bias: ClassBias) -> str:
     """Return a ratio in short, or the end of its interval that is sure where that is wide."""
     if not bias.is_wide:
-        return significant(bias.ratio)
-    bound = f"at least {significant(bias.low)}", f"at most {significant(bias.high)}"
+        return ratio_text(bias.ratio)
+    bound = f"at least {ratio_text(bias.low)}", f"at most {ratio_text(bias.high)}"
     return bound[0] if bias.verdict == "over" else bound[1]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import fisher_exact, norm
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, quoted, significant
+from deconfuse._text import count_text, percent_text, quoted
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import wilson
@@ -276,8 +276,8 @@ def change_sentence(change: OutcomeChange, level: float) -> str:
     points = [100 * value for value in (change.difference, change.low, change.high)]
     p = "p < 0.001" if change.p_value < 1e-3 else f"p = {change.p_value:.2g}"
     return (
-        f"{what} {quoted(change.outcome)}: {verdict}, {_percent(change.first)} →"
-        f" {_percent(change.second)}, difference {points[0]:+.2g} points"
+        f"{what} {quoted(change.outcome)}: {verdict}, {percent_text(change.first)} →"
+        f" {percent_text(change.second)}, difference {points[0]:+.2g} points"
         f" ({points[1]:+.2g} to {points[2]:+.2g}), {p}"
     )
 
@@ -353,8 +353,8 @@ def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
 def _class_finding(rate: OutcomeRate) -> Finding:
     name, outcome = quoted(rate.label), quoted(rate.outcome)
     of = f"{count_text(rate.count)} of {count_text(rate.total)}"
-    share = f"{_percent(rate.rate)} ({_percent(rate.low)} to {_percent(rate.high)})"
-    others = f"for the other classes together {_percent(rate.others)}"
+    share = f"{percent_text(rate.rate)} ({percent_text(rate.low)} to {percent_text(rate.high)})"
+    others = f"for the other classes together {percent_text(rate.others)}"
     if rate.side == "answer":
         sentence = f"{outcome} is the answer for {of} samples of {name}: {share}, {others}."
         advice = (
@@ -378,11 +378,7 @@ def _total_finding(chosen: Sequence[OutcomeRate], level: float, unit: float) -> 
     if chosen[0].side == "background":
         what = f"The label is {outcome} in {of} predictions"
     sentence = (
-        f"{what}: {_percent(share)} ({_percent(float(low[0]))} to {_percent(float(high[0]))}). No"
-        " difference between classes is shown."
+        f"{what}: {percent_text(share)} ({percent_text(float(low[0]))} to"
+        f" {percent_text(float(high[0]))}). No difference between classes is shown."
     )
     return Finding("outcome", min(share, 1.0), sentence, "", ())
-
-
-def _percent(share: float) -> str:
-    return f"{significant(100 * share)} %"

@@ -47,8 +47,13 @@ def standard_errors(normalized: Normalized) -> FloatArray:
     .. math:: \mathrm{var}(p) = \frac{(1 - p)^2 v + p^2 (V - v)}{A^2},
 
     which is :math:`p (1 - p) / A` for unweighted samples. For bi-normalization the delta method of
-    `deconfuse.statistics.sensitivity`. Both hold whether all samples were drawn at random or a
-    fixed number of each true class, because the normalizations do not depend on what differs.
+    `deconfuse.statistics.sensitivity`.
+
+    All samples are taken as drawn at random. Row and bi-normalization do not depend on how many
+    there are of each true class, so their errors hold for a fixed number of each, too. Those of
+    column and all normalization are then too large: such a cell varies by :math:`v (1 - r)` instead
+    of :math:`v`, where :math:`r` is its share of the row. For all normalization the exact answer is
+    that of the row, errors and intervals alike, times the fixed share of the row.
 
     A cell where these formulas give zero, because no sample says how it varies, gets the variance
     of one imaginary sample spread over a row: small, but not certain.
