@@ -37,6 +37,7 @@ PARTS = {
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "estimate": "estimate_bi against the truth: error, coverage, bias",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
+    "ranked_pairs": "Similarity intervals of the pairs that lead the list",
     "more_data": "More data for the look-alike pair: gain in balanced accuracy, in points",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
@@ -51,6 +52,7 @@ OWN_TABLES = {
     "growth",
     "look_alikes",
     "more_data",
+    "ranked_pairs",
     "rebalance",
 }
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]

@@ -19,6 +19,7 @@ from scipy.special import expit, logit
 
 from deconfuse import ConfusionMatrix, diagnose
 from deconfuse._files import write_text
+from deconfuse.statistics.findings import EXPLAINED
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def _told(
     counts = [rng.multinomial(n, row) for n, row in zip(numbers, shares, strict=True)]
     found = diagnose(ConfusionMatrix.from_counts(np.array(counts))).findings
     return {
-        finding.classes: "this is not unusual" in finding.sentence
+        finding.classes: EXPLAINED in finding.sentence
         for finding in found
         if finding.kind == "look_alike"
     }

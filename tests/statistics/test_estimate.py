@@ -14,7 +14,7 @@ from scipy.stats import betabinom, nbinom
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
 from deconfuse.statistics import balanced, luce
-from deconfuse.statistics.estimate import EstimatedScore
+from deconfuse.statistics.estimate import EstimatedScore, estimate_quietly
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
@@ -233,6 +233,44 @@ def test_higher_levels_have_wider_intervals() -> None:
     narrow, wide = (dc.estimate_bi(counts, level=level) for level in (0.8, 0.99))
     assert (narrow.high < wide.high).all()
     assert (narrow.low >= wide.low).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(1, 8), weighted=st.booleans())
+def test_the_interval_of_one_cell_is_that_of_all(seed: int, n_classes: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    y, predicted = rng.integers(0, n_classes, (2, 60))
+    weights = rng.exponential(size=60) if weighted else None
+    cm = dc.ConfusionMatrix.from_predictions(
+        [*y, *range(n_classes)], [*predicted, *range(n_classes)], sample_weight=None
+    )
+    if weights is not None:
+        cm = dc.ConfusionMatrix.from_predictions(y, predicted, sample_weight=weights)
+    estimate = estimate_quietly(cm, 0.9)
+    for i, j in zip(*rng.integers(0, cm.n_classes, (2, 6)), strict=True):
+        cell = estimate.cell(cm.labels[i], cm.labels[j])
+        np.testing.assert_allclose(
+            [cell.value, cell.low, cell.high],
+            [estimate.matrix[i, j], estimate.low[i, j], estimate.high[i, j]],
+            rtol=1e-5,
+            atol=1e-9,
+        )
+
+
+def test_a_cell_of_many_classes_has_an_interval() -> None:
+    n_classes = 20_000
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 200_000)
+    # Classes are confused within groups of ten.
+    predicted = np.where(rng.random(len(y)) < 0.1, y // 10 * 10 + rng.integers(0, 10, len(y)), y)
+    cm = dc.ConfusionMatrix.from_predictions(y, predicted)
+    estimate = dc.estimate_bi(cm)
+    true, pred = next((t, p) for t, p in zip(y, predicted, strict=True) if t != p)
+    hit, error = estimate.cell(true, true), estimate.cell(true, pred)
+    assert 0.4 < hit.low < hit.value < hit.high < 1
+    assert 0 < error.low <= error.value < error.high < 0.7
+    with pytest.raises(dc.InputError, match="at most 4,096 classes"):
+        _ = estimate.low
 
 
 def test_cells_rows_and_table_agree() -> None:

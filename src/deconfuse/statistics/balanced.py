@@ -75,7 +75,6 @@ class Balanced:
 
     def intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the intervals of all cells."""
-        z = float(norm.ppf(0.5 + level / 2))
         matrix = self.matrix
         if len(matrix) == 1:
             # There is no other class to be taken for.
@@ -84,21 +83,41 @@ class Balanced:
         noise = factors * (1.0 + self.uneven.toarray())
         sensitivity = Sensitivity.of(matrix)
         variances = sensitivity.variances(noise * matrix)
-        own = noise * _own_effects(sensitivity) ** 2
-        factor_variances = _SHARE * np.maximum(variances - own * matrix, 0.0) / matrix**2
         seen = self.counts.toarray() * factors
-        # As in Wilson's interval, the variance is that at the middle of the interval.
-        middle = np.minimum(seen + z**2 / 2 * noise, np.clip(seen, 0.5, 1 - 1e-9))
-        samples = (1 - middle) / (own + factor_variances * middle)
-        places = np.diag_indices(len(matrix))
-        diagonal = matrix[places]
-        samples[places] = diagonal * (1 - diagonal) / np.maximum(_SHARE * variances[places], 1e-30)
-        seen[places] = 0.0
-        errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1))
-        seen[places] = 0.5 * (diagonal + 1.0 - np.minimum(errors, 1.0))
-        seen = np.minimum(seen, 1.0)
-        low, high = score_interval(seen, seen * (1 - seen) / samples, samples, level)
-        return np.minimum(low, matrix), np.maximum(high, matrix)
+        own = noise * _own_effects(sensitivity) ** 2
+        low, high = _error_interval(matrix, seen, noise, (own, variances), level)
+        errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
+        for end, diagonal in zip(
+            (low, high),
+            _hit_interval(matrix.diagonal(), errors, variances.diagonal(), level),
+            strict=True,
+        ):
+            np.fill_diagonal(end, diagonal)
+        return low, high
+
+    def interval(self, i: int, j: int, level: float) -> tuple[float, float]:
+        """Return the ends of the interval of one cell, at the cost of one sparse linear solve."""
+        if len(self.left) == 1:
+            return (float(self.diagonal[0]),) * 2
+        left, right = self.left / self.shrunk.rows, self.right / self.shrunk.columns
+        value, factor = float(self.row(i)[j]), float(left[i] * right[j])
+        noise = factor * (1.0 + float(self.uneven[i, j]))
+        unit = np.eye(1, len(left), i)[0], np.eye(1, len(left), j)[0]
+        a, b = self._balancing(*unit)
+        moved = float(a[i] + b[j])
+        variance = noise * value * (1 - 2 * value * moved) + value**2 * self._spread(a, b)
+        cell, variances = np.array([value]), np.array([max(variance, 0.0)])
+        if i == j:
+            row = float(self.counts[[i], :].toarray()[0] @ right) * left[i]
+            column = float(self.counts[:, [j]].toarray()[:, 0] @ left) * right[j]
+            errors = 0.5 * (row + column) - float(self.counts[i, j]) * factor
+            low, high = _hit_interval(cell, np.array([errors]), variances, level)
+        else:
+            seen, own = float(self.counts[i, j]) * factor, noise * (1 - value * moved) ** 2
+            low, high = _error_interval(
+                cell, np.array([seen]), np.array([noise]), (np.array([own]), variances), level
+            )
+        return float(low[0]), float(high[0])
 
     def separability(self, level: float) -> tuple[float, float, float]:
         """Return the mean of the diagonal and its interval."""
@@ -115,23 +134,33 @@ class Balanced:
         Noise in cell (k, l) moves the sum of the diagonal by (k = l) - a_k - b_l times itself,
         where (a, b) solves the balancing equations of `Sensitivity` for the diagonal twice.
         """
-        diagonal, size = self.diagonal, len(self.left)
+        a, b = self._balancing(self.diagonal, self.diagonal)
+        own = self.left**2 / self.shrunk.rows * self.right**2 / self.shrunk.columns
+        own *= 1.0 + sparse.csr_array(self._noise_excess()).diagonal()
+        total = self._spread(a, b) + float((own * (1 - 2 * (a + b))).sum())
+        return max(total, 0.0) / len(self.left) ** 2
+
+    def _balancing(self, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solve the balancing equations of `Sensitivity`: (a + B b, B^T a + b) is what is given."""
+        size = len(rows)
         laplacian = LinearOperator(
             (size, size), matvec=lambda v: v - self.times(self.transposed_times(v)), dtype=float
         )
-        a, _ = cg(laplacian, diagonal - self.times(diagonal), rtol=1e-8, atol=1e-13 * size)
-        b = diagonal - self.transposed_times(a)
+        a, _ = cg(laplacian, rows - self.times(columns), rtol=1e-8, atol=1e-13 * size)
+        return a, columns - self.transposed_times(a)
+
+    def _spread(self, a: FloatArray, b: FloatArray) -> float:
+        """Return the variance of the sum over all cells of noise times (a_k + b_l).
+
+        The variance of a cell's noise is x_k y_l (1 + excess): a product, and what is listed.
+        """
         x = self.left**2 / self.shrunk.rows
         y = self.right**2 / self.shrunk.columns
-        # The variance of a cell's noise is x_k y_l (1 + excess): a product, and what is listed.
         total = (a**2 @ x) * y.sum() + 2 * (a @ x) * (b @ y) + x.sum() * (b**2 @ y)
         listed = self._noise_excess()
         rows, columns = listed.row, listed.col
         moved = (a[rows] + b[columns]) ** 2
-        total += float((x[rows] * y[columns] * listed.data * moved).sum())
-        own = x * y * (1.0 + sparse.csr_array(listed).diagonal())
-        total += float((own * (1 - 2 * (a + b))).sum())
-        return max(float(total), 0.0) / size**2
+        return float(total + (x[rows] * y[columns] * listed.data * moved).sum())
 
     def _noise_excess(self) -> sparse.coo_array:
         excess, uneven = self.shrunk.excess, self.uneven
@@ -146,6 +175,43 @@ class Balanced:
         """Return the transposed matrix times a vector."""
         scaled = self.left * vector
         return np.asarray(self.right * (self.shrunk.excess.T @ scaled + scaled.sum()))
+
+
+def _error_interval(
+    cells: FloatArray,
+    seen: FloatArray,
+    noise: FloatArray,
+    variances: tuple[FloatArray, FloatArray],
+    level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the intervals of cells of errors: Wilson's around what was seen.
+
+    ``noise`` is the variance of a cell's own count for a cell of one, and ``variances`` what that
+    makes of the cell, and those of the cells together with the factors of row and column.
+    """
+    own, together = variances
+    z = float(norm.ppf(0.5 + level / 2))
+    factor_variances = _SHARE * np.maximum(together - own * cells, 0.0) / cells**2
+    # As in Wilson's interval, the variance is that at the middle of the interval.
+    middle = np.minimum(seen + z**2 / 2 * noise, np.clip(seen, 0.5, 1 - 1e-9))
+    samples = (1 - middle) / (own + factor_variances * middle)
+    return _around(np.minimum(seen, 1.0), samples, cells, level)
+
+
+def _hit_interval(
+    cells: FloatArray, errors: FloatArray, variances: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the intervals of cells of hits, halfway between them and one minus errors seen."""
+    samples = cells * (1 - cells) / np.maximum(_SHARE * variances, 1e-30)
+    seen = np.minimum(0.5 * (cells + 1.0 - np.minimum(errors, 1.0)), 1.0)
+    return _around(seen, samples, cells, level)
+
+
+def _around(
+    seen: FloatArray, samples: FloatArray, cells: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    low, high = score_interval(seen, seen * (1 - seen) / samples, samples, level)
+    return np.minimum(low, cells), np.maximum(high, cells)
 
 
 def _own_effects(sensitivity: Sensitivity) -> FloatArray:

@@ -15,7 +15,6 @@ from deconfuse._memory import refuse_if_too_large
 from deconfuse._text import proportion
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
-from deconfuse.normalization import Cell
 from deconfuse.statistics.balanced import Balanced, balance
 from deconfuse.statistics.cells import (
     MAX_DENSE_CLASSES,
@@ -28,7 +27,14 @@ from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BiEstimate", "EstimateFactors", "EstimatedScore", "estimate_bi", "estimate_quietly"]
+__all__ = [
+    "BiEstimate",
+    "EstimateFactors",
+    "EstimatedCell",
+    "EstimatedScore",
+    "estimate_bi",
+    "estimate_quietly",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -40,6 +46,18 @@ class EstimatedScore:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedCell:
+    """One cell of the estimate with its names, its interval and its count; NaN if not known."""
+
+    true: Label
+    pred: Label
+    value: float
+    low: float
+    high: float
+    count: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,11 +164,15 @@ class BiEstimate:
         known = self.shrunk.pairs(self._balanced.counts)
         return replace(known, low=self._classes[known.low], high=self._classes[known.high])
 
-    def cell(self, true: Any, pred: Any) -> Cell:
-        """Return one cell by the names of its classes, with its count."""
+    def cell(self, true: Any, pred: Any) -> EstimatedCell:
+        """Return one cell by the names of its classes, with its interval and its count."""
         i, j = self.source.index_of([true, pred]).tolist()
-        value = self._row(i)[j]
-        return Cell(self.labels[i], self.labels[j], float(value), float(self.source.counts[i, j]))
+        row, column = (np.flatnonzero(self._classes == place) for place in (i, j))
+        low = high = float("nan")
+        if len(row) and len(column):
+            low, high = self._balanced.interval(int(row[0]), int(column[0]), self.level)
+        value, count = float(self._row(i)[j]), float(self.source.counts[i, j])
+        return EstimatedCell(self.labels[i], self.labels[j], value, low, high, count)
 
     def row(self, true: Any) -> FloatArray:
         """Return the cells of one true class, over all predicted classes."""
@@ -190,8 +212,7 @@ class BiEstimate:
             raise InputError(
                 f"Intervals of all cells need at most {MAX_DENSE_CLASSES:,} classes, got"
                 f" {len(self.labels):,}.",
-                hint="`separability` has an interval for any number of classes;"
-                " `merge_classes` makes classes fewer.",
+                hint="`cell` has an interval for any number of classes, and so has `separability`.",
             )
         low, high = self._balanced.intervals(self.level)
         return self._spread(low), self._spread(high)

@@ -19,7 +19,7 @@ from deconfuse.statistics.reliability import ClassReliability, Reliability
 from deconfuse.statistics.similarity import LookAlike, PairTable
 from deconfuse.statistics.standing_out import standing_out
 
-__all__ = ["Finding", "FindingKind", "find", "sure_times"]
+__all__ = ["EXPLAINED", "Finding", "FindingKind", "find", "sure_times"]
 
 FindingKind = Literal[
     "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change", "outcome"
@@ -34,7 +34,7 @@ _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
 # Not shown is not the same as not there: with few classes the test has little room.
-_EXPLAINED = " It is not shown to be more than their errors with other classes would explain."
+EXPLAINED = " It is not shown to be more than their errors with other classes would explain."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 
@@ -153,7 +153,7 @@ def _look_alike(
             f" {count_text(pair.reverse_count)} of {count_text(sizes[1])} {second} as {first};"
             f" estimated similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
             f" {_typical(typical)}; {_ranks(pair)}."
-            f"{'' if beyond_own_errors else _EXPLAINED}"
+            f"{'' if beyond_own_errors else EXPLAINED}"
         ),
         advice=advice,
         classes=(pair.first, pair.second),
