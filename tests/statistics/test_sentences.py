@@ -95,7 +95,7 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         rf"{NAME} and {NAME} are similar: {NUMBER} of {NUMBER} {NAME} are predicted as {NAME} and"
         rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; estimated similarity"
         rf" {INTERVAL}(, above 1: more often confused than recognized)?, where the median pair has"
-        rf" {NUMBER}; rank (\d+) by similarity(?: and|, (\d+)) by count\."
+        rf" {NUMBER}; rank (\d+) by the lower end of similarity(?: and|, (\d+)) by count\."
         r"( It is not shown to be more than their errors with other classes would explain\.)?",
         found.sentence,
     )

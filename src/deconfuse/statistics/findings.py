@@ -167,8 +167,8 @@ def _typical(typical: float) -> str:
 
 def _ranks(pair: LookAlike) -> str:
     if pair.raw_rank == pair.rank:
-        return f"rank {pair.rank} by similarity and by count"
-    return f"rank {pair.rank} by similarity, {pair.raw_rank} by count"
+        return f"rank {pair.rank} by the lower end of similarity and by count"
+    return f"rank {pair.rank} by the lower end of similarity, {pair.raw_rank} by count"
 
 
 def _biases(biases: Sequence[ClassBias], never: Sequence[ClassBias]) -> list[Finding]:
