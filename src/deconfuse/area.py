@@ -22,11 +22,15 @@ from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.statistics.cells import as_confusion, check_level
+from deconfuse.statistics.metrics import wilson
 
 __all__ = ["MapAccuracy", "area_weighted", "map_accuracy"]
 
 FloatArray = NDArray[np.float64]
 Areas = Mapping[Any, float] | Sequence[float] | NDArray[Any]
+# Points added to each map class, spread evenly, before the interval of an estimate is taken.
+_IMAGINED = 1.0
+
 Estimate = Literal["overall", "producers", "users", "areas"]
 
 
@@ -67,7 +71,7 @@ class MapAccuracy:
     samples: FloatArray
 
     def __repr__(self) -> str:
-        # A standard error of 0 is no certainty; see `interval`.
+        # A standard error of 0 is not certainty; see `interval`.
         reach = f" ± {1.96 * self.overall_error:.3f}" if self.overall_error > 0 else ""
         return (
             f"<MapAccuracy of {len(self.labels):,} classes: overall {self.overall:.3f}{reach},"
@@ -119,9 +123,14 @@ class MapAccuracy:
         Returns
         -------
         low, high : ndarray
-            Where all points of each map class concerned were right, or all were of one other
-            class, a standard error is 0 and says nothing. User's accuracy has Wilson's interval
-            there; the other ``"logit"`` ends are NaN.
+
+        Notes
+        -----
+        A map class in which no point of another class was found may still contain some, and a
+        standard error of 0 does not say so: with a few dozen points per class, ``"plain"``
+        intervals of producer's accuracy and of areas are much too narrow. So ``"logit"`` intervals
+        are those of one more point in each map class, spread evenly over the classes, extended to
+        the estimate. User's accuracy has Wilson's interval.
         """
         check_level(level)
         if estimate not in ("overall", "producers", "users", "areas"):
@@ -133,19 +142,21 @@ class MapAccuracy:
         unit = self.total_area if estimate == "areas" else 1.0
         value = np.asarray(getattr(self, estimate)) / unit
         error = np.asarray(getattr(self, f"{estimate}_error")) / unit
-        z = stats.norm.ppf(0.5 + level / 2)
+        z = float(stats.norm.ppf(0.5 + level / 2))
         if scale == "plain":
             return (value - z * error) * unit, (value + z * error) * unit
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = z * error / (value * (1 - value))
-            low, high = special.expit(special.logit(value) + np.array([-1.0, 1.0])[:, None] * step)
-        low, high = (np.where(error > 0, end.reshape(value.shape), np.nan) for end in (low, high))
         if estimate == "users":
-            # All points of a map class right, or none: a plain share of so many points.
-            reach = z**2 / (self.samples + z**2)
-            low = np.where(value == 1, 1 - reach, np.where(value == 0, 0.0, low))
-            high = np.where(value == 0, reach, np.where(value == 1, 1.0, high))
-        return low * unit, high * unit
+            low, high = wilson(value, np.where(self.samples > 0, self.samples, np.nan), z)
+            return low, high
+        shares = self.proportions.sum(axis=0)
+        rates = np.divide(
+            self.proportions, shares, out=np.zeros_like(shares * self.proportions), where=shares > 0
+        )
+        center, spread = _estimates(rates * self.samples, self.samples, shares, _IMAGINED)[estimate]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = z * spread / (center * (1 - center))
+        low, high = (special.expit(special.logit(center) + side * step) for side in (-1, 1))
+        return np.minimum(low, value) * unit, np.maximum(high, value) * unit
 
 
 def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
@@ -256,37 +267,60 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
             f"Each map class with area must have at least two samples, got one of {show(thin)}.",
             hint="without a second one there is no standard error; sample more, or merge classes.",
         )
-    sampled = totals > 0
-    rates = np.divide(counts, totals, out=np.zeros_like(counts), where=sampled)
+    plain = _estimates(counts, totals, shares, 0.0)
+    overall, producers, users, land = (
+        plain[name] for name in ("overall", "producers", "users", "areas")
+    )
+    return MapAccuracy(
+        labels=cm.labels,
+        proportions=np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0) * shares,
+        overall=float(overall[0]),
+        overall_error=float(overall[1]),
+        producers=producers[0],
+        producers_error=producers[1],
+        users=users[0],
+        users_error=users[1],
+        areas=land[0] * total_area,
+        areas_error=land[1] * total_area,
+        total_area=total_area,
+        samples=totals,
+    )
+
+
+def _estimates(
+    counts: FloatArray, totals: FloatArray, shares: FloatArray, imagined: float
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the estimates and their standard errors, areas as shares of the map.
+
+    ``imagined`` points are added to each map class, spread evenly over the classes.
+    """
+    size = len(counts)
+    rates = np.divide(
+        counts + imagined / size,
+        totals + imagined,
+        out=np.zeros_like(counts),
+        where=np.broadcast_to(totals > 0, counts.shape),
+    )
     proportions = rates * shares
     # Variance of each estimated share within its stratum: W^2 p (1 - p) / (n - 1).
-    spread = np.zeros_like(counts)
-    spread[:, sampled] = (shares**2 * rates * (1 - rates))[:, sampled] / (totals[sampled] - 1)
+    spread = shares**2 * rates * (1 - rates) / np.maximum(totals - 1, 1)
     hits, spread_of_hits = np.diag(proportions), np.diag(spread)
     land = proportions.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         producers = hits / land
-        users = np.where(shares > 0, np.diag(rates), np.nan)
-        users_error = np.sqrt(spread_of_hits) / shares
         # Ratio estimator: hits in the class's own stratum, misses in all the others.
         misses = spread.sum(axis=1) - spread_of_hits
         producers_error = (
             np.sqrt((1 - producers) ** 2 * spread_of_hits + producers**2 * misses) / land
         )
-    return MapAccuracy(
-        labels=cm.labels,
-        proportions=proportions,
-        overall=float(hits.sum()),
-        overall_error=float(np.sqrt(spread_of_hits.sum())),
-        producers=producers,
-        producers_error=producers_error,
-        users=users,
-        users_error=users_error,
-        areas=land * total_area,
-        areas_error=np.sqrt(spread.sum(axis=1)) * total_area,
-        total_area=total_area,
-        samples=totals,
-    )
+        users = np.where(shares > 0, np.diag(rates), np.nan)
+        users_error = np.sqrt(spread_of_hits) / shares
+    return {
+        "overall": (hits.sum(), np.sqrt(spread_of_hits.sum())),
+        "producers": (producers, producers_error),
+        "users": (users, users_error),
+        "areas": (land, np.sqrt(spread.sum(axis=1))),
+    }
 
 
 def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, FloatArray, float]:
