@@ -182,22 +182,25 @@ return [view.x, masses];
 """
 
 
-def test_more_than_a_thousand_classes(open_report: Open) -> None:
+def _very_many() -> dc.ConfusionMatrix:
+    """Return 3,000 classes; the first forty are twenty pairs that are alike."""
     rng = np.random.default_rng(5)
     n_classes = 3_000
     true = rng.integers(0, n_classes, 120_000)
     pred = np.where(rng.random(true.size) < 0.7, true, rng.integers(0, n_classes, true.size))
-    # Twenty pairs are alike; they must be among the shown ones.
     twins = (true < 40) & (rng.random(true.size) < 0.5)
     pred = np.where(twins, true ^ 1, pred)
     names = np.array([f"item {k}" for k in range(n_classes)])
-    cm = dc.ConfusionMatrix.from_predictions(names[true], names[pred])
+    return dc.ConfusionMatrix.from_predictions(names[true], names[pred])
+
+
+def test_more_than_a_thousand_classes(open_report: Open) -> None:
+    cm = _very_many()
     reader = open_report(cm)
     assert "400 of 3,000 classes" in reader.text("header")
     labels = reader.ask("return root.host.explorer.study.labels;")
     assert labels[-1] == "other (2,600 classes)"
     assert {f"item {k}" for k in range(40)} <= set(labels)
-    bi = cm.normalize("bi")
     for method, sides in {"bi": ("rows", "cols"), "row": ("rows",), "col": ("cols",)}.items():
         for side in sides:
             sums = reader.ask(
@@ -208,15 +211,24 @@ def test_more_than_a_thousand_classes(open_report: Open) -> None:
         "const { study } = root.host.explorer; const k = (name) => study.labels.indexOf(name);"
         "return study.models[0].value('bi', k('item 0'), k('item 1'));"
     )
-    assert value == pytest.approx(dc.estimate_bi(cm).cell("item 0", "item 1").value, rel=1e-6)
+    estimate = dc.estimate_bi(cm)
+    assert value == pytest.approx(estimate.cell("item 0", "item 1").value, rel=1e-6)
     opened, masses = reader.ask(BLOCKS)
     assert masses[opened] == pytest.approx(max(masses))
     assert masses[0] < 0.9 * max(masses)
     reader.ask("root.host.explorer.focusOn({ kind: 'cell', i: 0, j: 1 });")
     assert f"Intervals are not computed above {MAX_SHOWN:,} classes." in reader.text(".inspector")
     assert "95 %" not in reader.text(".inspector")
+    use_everything(reader)
+
+
+def test_any_of_very_many_classes_is_shown_with_its_nearest(open_report: Open) -> None:
+    cm = _very_many()
+    bi, estimate = cm.normalize("bi"), dc.estimate_bi(cm)
+    reader = open_report(cm)
+    labels = reader.ask("return root.host.explorer.study.labels;")
     # A short name, with which many others begin: the whole name comes first.
-    hidden = min((str(name) for name in names if name not in labels), key=len)
+    hidden = min((str(name) for name in cm.labels if name not in labels), key=len)
     reader.page.fill("input[type=search]", hidden)
     first = reader.page.locator(".matches [role=option]").first
     assert first.inner_text().startswith(f"{hidden} ")
@@ -231,13 +243,18 @@ def test_more_than_a_thousand_classes(open_report: Open) -> None:
     partners = {cm.labels[k] for k in np.flatnonzero(confused)}
     assert len(near) == 24
     assert set(near[1 : 1 + len(partners)]) == partners or partners > set(near[1:])
-    for method in ("counts", "bi"):
+    at = cm.index_of(near)
+    counts = cm.counts[at][:, at].toarray()
+    nearby = {
+        "counts": counts,
+        "bi": estimate.matrix[at][:, at],
+        "bi-epsilon": bi.left[at][:, None] * (counts + bi.epsilon) * bi.right[at],
+    }
+    for method, expected in nearby.items():
+        reader.method(method)
         values = reader.ask(f"return [...root.host.explorer.study.models[0].dense('{method}')];")
-        at = cm.index_of(near)
-        expected = cm.counts[at][:, at].toarray()
-        if method == "bi":
-            expected = bi.left[at][:, None] * (expected + bi.epsilon) * bi.right[at]
-        np.testing.assert_allclose(np.reshape(values, (24, 24)), expected, rtol=1e-9)
+        np.testing.assert_allclose(np.reshape(values, (24, 24)), expected, rtol=1e-6)
+    reader.method("bi")
     again = open_report(cm, reader.hash())
     assert again.ask("return root.host.explorer.study.labels;") == near
     reader.press("Escape", "Escape")

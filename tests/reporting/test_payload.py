@@ -60,12 +60,12 @@ KEYS = {
     "FindingPayload": "kind severity sentence advice cells classes ranks",
     "GroupPayload": "name classes",
     "KindPayload": "name title",
-    "LimitsPayload": "few_samples level quantile",
+    "LimitsPayload": "few_samples level quantile wide_ratio",
     "BucketPayload": "n_classes",
     "BucketValuesPayload": "row col",
     "DirectoryPayload": (
         "labels total label_counts prediction_counts right called_offsets called_at called_counts"
-        " left right_factors"
+        " scalings estimate"
     ),
     "SamplesPayload": "noun cells offsets rows ids image_at images texts scores",
     "PointsPayload": "x y true pred total",

@@ -215,11 +215,16 @@ class GroupPayload:
 
 @dataclass(frozen=True, slots=True)
 class LimitsPayload:
-    """Below how many samples a cell is hatched; the level of the intervals, and its quantile."""
+    """What the page needs to judge as Python does.
+
+    Below how many samples a cell is hatched; the level of the intervals, and its quantile; how many
+    times its low end the high end of a ratio's interval is, where the ratio is not told.
+    """
 
     few_samples: float
     level: float
     quantile: float
+    wide_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +240,7 @@ class DirectoryPayload:
 
     ``called`` are off-diagonal counts by row: of the shown classes first (without the bucket, and
     only where they are called a class of this directory), then of these; ``called_at`` counts
-    columns the same way. ``left`` and ``right_factors`` are the diagonals of bi.
+    columns the same way. ``scalings`` and ``estimate`` are as those of a model, in short numbers.
     """
 
     labels: tuple[str, ...]
@@ -246,8 +251,8 @@ class DirectoryPayload:
     called_offsets: EncodedArray
     called_at: EncodedArray
     called_counts: EncodedArray
-    left: EncodedArray
-    right_factors: EncodedArray
+    scalings: dict[str, dict[str, EncodedArray]]
+    estimate: dict[str, EncodedArray]
 
 
 @dataclass(frozen=True, slots=True)

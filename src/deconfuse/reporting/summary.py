@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from deconfuse._version import __version__
 from deconfuse.reporting.changes import counted_cells
+from deconfuse.reporting.directory import directory_payload
 from deconfuse.reporting.geometry_part import geometry_payload
 from deconfuse.reporting.kinds import KINDS
 from deconfuse.reporting.models import model_payload
@@ -26,7 +27,8 @@ from deconfuse.reporting.payload import (
     encode,
 )
 from deconfuse.reporting.samples import PageCells, samples_payload
-from deconfuse.reporting.shown_classes import closeness_of, directory_payload
+from deconfuse.reporting.shown_classes import closeness_of
+from deconfuse.statistics.bias import WIDE_RATIO
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:
@@ -49,13 +51,15 @@ def summarize(study: Study, title: str) -> ReportPayload:
         headline=study.headline,
         labels=(*labels, f"other ({hidden:,} classes)") if shown.bucket else labels,
         outcomes=study.outcomes,
-        limits=LimitsPayload(FEW_SAMPLES, study.level, float(norm.ppf(0.5 + study.level / 2))),
+        limits=LimitsPayload(
+            FEW_SAMPLES, study.level, float(norm.ppf(0.5 + study.level / 2)), WIDE_RATIO
+        ),
         models=tuple(model_payload(study, name) for name in study.names),
         findings=_findings(study),
         similarity_order=_order(study),
         linkage=None if study.tree is None else encode(study.tree.linkage, "f8"),
         bucket=BucketPayload(hidden) if shown.bucket else None,
-        directory=directory_payload(study.normalized[study.names[0]]["bi"], shown),
+        directory=directory_payload(study),
         samples=samples.pop(study.names[0], None),
         geometry=(
             None

@@ -15,13 +15,15 @@ from deconfuse.statistics.cells import part_of, two_sided
 from deconfuse.statistics.multiplicity import holm
 from deconfuse.statistics.share_sums import ShareSums
 
-__all__ = ["ClassBias", "Verdict", "class_biases"]
+__all__ = ["WIDE_RATIO", "ClassBias", "Verdict", "class_biases"]
 
 FloatArray = NDArray[np.float64]
 Verdict = Literal["over", "under", "even", "never seen", "never predicted", "never answered"]
 
 # With enough samples a bias of one per cent is certain, and still nothing to act on.
 _SLIGHT = 1.1
+#: An interval whose ends are farther apart than this many times is wide.
+WIDE_RATIO = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class ClassBias:
     @property
     def is_wide(self) -> bool:
         """Whether the interval spans so much that its nearer end says more than the ratio does."""
-        return self.high > 3 * self.low
+        return self.high > WIDE_RATIO * self.low
 
 
 def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:

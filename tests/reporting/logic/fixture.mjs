@@ -32,7 +32,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
     headline: "A test.",
     labels: labels ?? counts.map((_, k) => `c${k}`),
     outcomes: [],
-    limits: { few_samples: 5, level: 0.95, quantile: 1.959964 },
+    limits: { few_samples: 5, level: 0.95, quantile: 1.959964, wide_ratio: 3 },
     models: [{
       name: "A", total, n_samples: total, outcomes: [], weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
       scalings: {

@@ -4,7 +4,7 @@ import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
 
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf, pValueOf } = await import(`${ASSETS}/panes.js`);
-const { partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf, companyOf, biasOf } = await import(`${ASSETS}/explain.js`);
+const { partsOf, trustOf, trustSentence, valueWords, waterfallOf, companyOf, biasOf } = await import(`${ASSETS}/explain.js`);
 
 //          predicted
 //          c0  c1  c2
@@ -154,18 +154,4 @@ test("a page without intervals promises none and says why", () => {
   const empty = valueWords({ intervals: {} }, false);
   assert.equal(empty.title, "Value");
   assert.match(empty.note, /intervals of the larger counts only/);
-});
-
-test("how alike two classes are, both ways, with the interval that the findings have", () => {
-  const model = readStudy(payloadOf([[40, 10], [5, 20]], { epsilon: 0.5 })).models[0];
-  const pair = similarityOf(model, 0, 1, 1.959964);
-  const value = Math.sqrt((10.5 * 5.5) / (40.5 * 20.5));
-  const error = Math.sqrt(1 / 10.5 + 1 / 5.5 + 1 / 40.5 + 1 / 20.5) / 2;
-  assert.ok(Math.abs(pair.value - value) < 1e-12);
-  assert.ok(Math.abs(Math.log(pair.high / pair.value) - 2 * Math.asinh(1.959964 * error / 2)) < 1e-9);
-  assert.ok(Math.abs(pair.low * pair.high - value ** 2) < 1e-12);
-  assert.deepEqual(similarityOf(model, 1, 0, 1.959964), pair);
-  const weighted = similarityOf({ ...model, weighted: true, epsilon: () => 0.5, count: (i, j) => model.count(i, j) }, 0, 1, 2);
-  assert.ok(Number.isNaN(weighted.low));
-  assert.equal(similarityOf(readStudy(payloadOf([[0, 1], [1, 4]])).models[0], 0, 1, 2), null);
 });

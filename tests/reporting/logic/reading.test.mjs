@@ -123,6 +123,7 @@ test("findings are lines of names and numbers; every class with a bias has one, 
   const payload = payloadOf([[80, 20, 0], [10, 90, 0], [0, 0, 50]], { labels: ["a", "b", "c"], more: { findings: FINDINGS } });
   Object.assign(payload.models[0].classes, { bias: encode([2, 1, 1.5], "f4"), verdicts: ["over", "even", "over"] });
   const study = readStudy(payload);
+  study.models[0].estimate = { similarity: () => ({ value: 0.1667, low: 0.1, high: 0.2 }) };
   const line = lineOf(study, FINDINGS[0]);
   assert.deepEqual([line.names, line.between, line.n], [["a", "b"], "↔", "30"]);
   assert.equal(line.value, "0.17");
@@ -134,6 +135,27 @@ test("findings are lines of names and numbers; every class with a bias has one, 
   assert.deepEqual(storyPairs(study), [FINDINGS[0]]);
   const frame = frameOf(study, new Map(), STATE);
   assert.deepEqual(storyMarks(study, frame), [{ i: 0, j: 1 }, { i: 1, j: 0 }]);
+});
+
+test("of a ratio with a wide interval a line tells the end that is sure", () => {
+  const payload = payloadOf([[80, 20], [10, 90]]);
+  Object.assign(payload.models[0].classes, {
+    bias: encode([4, 0.25], "f4"), bias_low: encode([2, 0.1], "f4"), bias_high: encode([8, 0.5], "f4"), verdicts: ["over", "under"],
+  });
+  const told = () => [...findingsByKind(readStudy(payload)).values()].map(([finding]) => lineOf(readStudy(payload), finding).value);
+  assert.deepEqual(told(), ["≥ ×2.0", "≤ ×0.50"]);
+  payload.limits.wide_ratio = 6;
+  assert.deepEqual(told(), ["×4.0", "×0.25"]);
+});
+
+test("names of a line are read even where a thousand classes cannot all differ in so few letters", () => {
+  const n = 200;
+  const labels = Array.from({ length: n }, (_, k) => `${k % 2 ? "golden" : "silver"} retriever ${k}`);
+  const counts = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => Number(i === j)));
+  const study = readStudy(payloadOf(counts, { labels }));
+  const finding = { kind: "look_alike", cells: [[0, 1]], classes: [0, 1] };
+  assert.deepEqual(lineOf(study, finding).names, ["silver r…", "golden r…"]);
+  assert.deepEqual(lineOf(study, { ...finding, cells: [[0, 2]], classes: [0, 2] }).names, ["…0", "…2"]);
 });
 
 test("worse has one colour, on the diagonal and off it", () => {

@@ -126,7 +126,7 @@ test("from 60 classes on, similar ones stand together", () => {
 });
 
 test("there is geometry where there is a geometric matrix; points alone are none", () => {
-  const models = [{ estimate: null }];
+  const models = [{ scalings: {} }];
   assert.equal(geometryOf({ models, geometry: null }), null);
   assert.equal(geometryOf({ models, geometry: { matrices: {} } }), null);
   assert.equal(geometryOf({ models, geometry: { matrices: { row: [], bi: [] } } }), "gcm-bi");

@@ -15,7 +15,7 @@ const VIEWS = {
  * @param {EncodedArray|Float64Array|Uint32Array} encoded
  */
 export function decodeArray(encoded) {
-  if (encoded instanceof Float64Array || encoded instanceof Uint32Array) return encoded;
+  if (ArrayBuffer.isView(encoded)) return /** @type {Float64Array} */ (encoded);
   const View = VIEWS[encoded.dtype];
   if (!View) throw new Error(`unknown array type ${encoded.dtype}`);
   const text = atob(encoded.data);

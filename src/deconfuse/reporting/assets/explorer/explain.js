@@ -73,23 +73,14 @@ export function valueWords(model, known) {
 
 /**
  * How alike two classes are, whichever way they are confused, with its interval: what the findings
- * speak of. Without an estimate it is that of the counts plus epsilon, and of weighted counts without interval.
+ * speak of.
  * @param {any} model @param {number} i @param {number} j classes @param {number} z normal quantile
  * @returns {{value: number, low: number, high: number}|null}
  */
 export function similarityOf(model, i, j, z) {
   /** @type {[number, number, number, number]} */
   const counts = [model.count(i, j), model.count(j, i), model.count(i, i), model.count(j, j)];
-  if (model.estimate) return model.estimate.similarity(i, j, counts, z);
-  const epsilon = model.epsilon("bi");
-  const cells = counts.map((c) => c + epsilon);
-  const [a, b, c, d] = cells;
-  const value = Math.sqrt((a * b) / (c * d));
-  if (!Number.isFinite(value)) return null;
-  if (model.weighted) return { value, low: NaN, high: NaN };
-  const error = Math.sqrt(cells.reduce((sum, cell) => sum + 1 / cell, 0)) / 2;
-  const width = 2 * Math.asinh((z * error) / 2);
-  return { value, low: value * Math.exp(-width), high: value * Math.exp(width) };
+  return model.estimate?.similarity(i, j, counts, z) ?? null;
 }
 
 /**

@@ -125,7 +125,7 @@ export class Explorer {
     // The bucket, always last, mixes with everything: no place to begin.
     const places = study.bucketIndex < 0 ? order : order.slice(0, -1);
     // What rests on a few samples may be luck, and is no place to begin either.
-    const [model] = study.models;
+    const model = study.models.at(-1);
     const counts = model.dense("counts");
     const certain = model.dense("bi").map((/** @type {number} */ value, /** @type {number} */ k) => (counts[k]
       >= study.limits.few_samples ? value : 0));

@@ -2,7 +2,7 @@
 
 import { h, nameText } from "./dom.js";
 import { similarityOf } from "./explain.js";
-import { brief, count, cut, isolate, percent, plain, short, times } from "./format.js";
+import { brief, count, cut, isolate, percent, plain, short, shownName, times } from "./format.js";
 import { tellApart } from "./names.js";
 import { stripAt } from "./outcomes.js";
 
@@ -10,8 +10,9 @@ import { stripAt } from "./outcomes.js";
 const PAIR = 9;
 const ALONE = 18;
 
-// Lines of a kind that stand there at once; the rest is one click away, and on paper.
+// Lines of a kind that stand there at once, and on paper; the rest is one click away.
 const SHOWN = 5;
+const PRINTED = 40;
 
 /**
  * @typedef {object} Line a finding as it is scanned
@@ -20,15 +21,29 @@ const SHOWN = 5;
  * @property {string} n samples behind it @property {string} tone "better", "worse" or ""
  */
 
+// Names of more classes than this cannot all differ in so few letters: those of a line do.
+const ALL_APART = 60;
+
 /**
- * Names of classes short enough for a line, and still different from all others.
+ * Names of classes short enough for a line, and still different from others.
  * @param {any} study @param {number[]} classes
  */
 function namesOf(study, classes) {
   const most = classes.length > 1 ? PAIR : ALONE;
+  const fits = (/** @type {string} */ text) => [...text].length <= most;
+  if (study.n > ALL_APART) return tellApart(classes.map((k) => study.labels[k]), fits);
   study.short ??= {};
-  study.short[most] ??= tellApart(study.labels, (text) => [...text].length <= most);
+  study.short[most] ??= tellApart(study.labels, fits);
   return classes.map((k) => study.short[most][k]);
+}
+
+/**
+ * A class's bias as a line tells it: where the interval is wide, the end of it that is sure.
+ * @param {any} model @param {number} k class @param {number} wide high end over low end
+ */
+function sureRatio({ classes }, k, wide) {
+  if (!(classes.biasHigh[k] > wide * classes.biasLow[k])) return { mark: "", ratio: classes.bias[k] };
+  return classes.verdicts[k] === "over" ? { mark: "≥ ", ratio: classes.biasLow[k] } : { mark: "≤ ", ratio: classes.biasHigh[k] };
 }
 
 /**
@@ -56,8 +71,8 @@ export function lineOf(study, finding) {
   }
   if (finding.kind.endsWith("_predicted")) {
     const [k] = finding.classes;
-    const ratio = model.classes.bias[k];
-    return { names: namesOf(study, [k]), between: "", value: times(ratio), share: Math.min(1, Math.abs(Math.log(ratio)) / Math.log(4)),
+    const { mark, ratio } = sureRatio(model, k, study.limits.wide_ratio);
+    return { names: namesOf(study, [k]), between: "", value: mark + times(ratio), share: Math.min(1, Math.abs(Math.log(ratio)) / Math.log(4)),
       n: brief(model.labelCounts[k]), tone: "" };
   }
   if (cell && cell[0] !== cell[1] && finding.classes.length === 2) {
@@ -119,12 +134,12 @@ export function findingsContent(study, follow) {
 function listOf(study, found, follow) {
   const list = h("ul", {}, ...found.slice(0, SHOWN).map((finding) => findingItem(study, finding, follow)));
   if (found.length <= SHOWN) return [list];
-  // Hundreds of lines are made when they are asked for; paper has all that come with a sentence.
-  list.append(...found.slice(SHOWN).filter((finding) => finding.sentence).map((finding) => {
-    const item = findingItem(study, finding, follow);
-    item.classList.add("later");
-    return item;
-  }));
+  // Hundreds of lines are made when they are asked for; paper has those that come with a sentence.
+  const later = found.slice(SHOWN, PRINTED).filter((finding) => finding.sentence).map((finding) => findingItem(study, finding, follow));
+  const left = found.length - SHOWN - later.length;
+  if (left > 0) later.push(h("li", {}, `${count(left)} more on the page`));
+  for (const item of later) item.classList.add("later");
+  list.append(...later);
   const more = h("button", {
     class: "link more",
     onclick: () => {
@@ -143,6 +158,7 @@ function findingItem(study, finding, follow) {
     "p", { class: "advice" }, ...withCode(finding.advice)));
   const button = h("button", {
     class: `finding${line ? "" : " words"}`,
+    title: line ? finding.classes.map((/** @type {number} */ k) => isolate(shownName(study.labels[k]))).join(` ${line.between} `) : undefined,
     "aria-expanded": finding.sentence ? "false" : undefined,
     onclick: () => {
       detail.hidden = !detail.hidden || !finding.sentence;

@@ -26,6 +26,8 @@ const GAP = 3;
 const FILLED = 0.78;
 // The names of the bars stand in the corner between them: so many letters of their size.
 const CORNER = 9.8;
+// Marked names are bold: so many times as wide as measured.
+const WIDER = 1.16;
 /** Room between the square of the classes and what is no class. */
 export const APART = 14;
 /** A cell lower than this has no number. */
@@ -43,9 +45,9 @@ export function stripFont(font) {
   return Math.min(font, 15);
 }
 
-/** Size of the type in the corner. @param {number} font of the class names */
-export function cornerFont(font) {
-  return clamp(0.8 * font, 10, 16);
+/** Size of the type in the corner: two lines of it fit beside the bars. @param {number} font of the class names @param {number} bar */
+export function cornerFont(font, bar) {
+  return clamp(Math.min(0.8 * font, bar / 2.1), 10, 16);
 }
 
 /**
@@ -62,7 +64,15 @@ export function cornerFont(font) {
 export function layoutOf(room) {
   const first = laidOut(room, 12);
   const font = fontOf(first.side / Math.min(room.span, room.n));
-  return font > 12.5 ? laidOut(room, font) : { ...first, font };
+  if (font <= 12.5 || room.compact) return { ...first, font: Math.min(font, 12.5) };
+  // Of a long name smaller letters show more.
+  const whole = (12 * (nameRoom(room.width) - 8)) / (WIDER * room.widest);
+  return laidOut(room, clamp(whole, 12, font));
+}
+
+/** Most pixels that names of rows may take. @param {number} width of the canvas */
+function nameRoom(width) {
+  return width < 520 ? 76 : Math.min(325, width * 0.22);
 }
 
 const NO_STRIPS = { answers: 0, backgrounds: 0, widest: 0 };
@@ -73,12 +83,11 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
   const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 28, 60);
   const treeWidth = tree && !compact ? (narrow ? 28 : 72) : 0;
   const grown = font / 12;
-  // Marked names are bold: wider than measured.
-  const wide = (/** @type {number} */ measured) => 1.16 * measured * grown + 8;
+  const wide = (/** @type {number} */ measured) => WIDER * measured * grown + 8;
   const room = wide(widest);
-  const outcome = (1.16 * strips.widest * stripFont(font)) / 12 + 8;
-  const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, narrow ? 76 : Math.min(150 * grown, width * 0.22));
-  const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font));
+  const outcome = (WIDER * strips.widest * stripFont(font)) / 12 + 8;
+  const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, nameRoom(width));
+  const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font, bar));
   const answerWidth = narrow ? 40 : 3.8 * clamp(font, 12, 18);
   const backgroundHeight = 2.7 * clamp(font, 11, 16);
   const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;

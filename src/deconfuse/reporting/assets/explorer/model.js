@@ -16,7 +16,7 @@ export const SUMS = {
   row: "each row sums to 1: where the samples of a true class go",
   col: "each column sums to 1: what a prediction is made of",
   all: "all cells together sum to 1",
-  bi: "every row and every column sums to 1: label and prediction shares taken out; an estimate of what many samples would show",
+  bi: "estimated; every row and column sums to 1: shares of labels and predictions taken out",
   "bi-epsilon": "the definition of bi: counts plus epsilon, every row and every column sums to 1",
 };
 
@@ -234,8 +234,8 @@ function readDirectory(directory) {
     label_counts: decodeArray(directory.label_counts),
     prediction_counts: decodeArray(directory.prediction_counts),
     right: decodeArray(directory.right),
-    left: decodeArray(directory.left),
-    right_factors: decodeArray(directory.right_factors),
+    scalings: directory.scalings,
+    estimate: directory.estimate,
     /** @param {number} k shown classes first, then these */
     called: (k) => Array.from(at.subarray(offsets[k], offsets[k + 1]), (other, m) => ({ at: other, count: counts[offsets[k] + m] })),
   };

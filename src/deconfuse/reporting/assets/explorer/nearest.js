@@ -1,5 +1,7 @@
 // One class among very many -> a small study of it and the classes nearest to it.
 
+import { decodeArray } from "./arrays.js";
+import { Estimate } from "./estimate.js";
 import { similarityOf } from "./explain.js";
 import { Model } from "./model.js";
 
@@ -45,12 +47,12 @@ export function nearestTo(study, k) {
   const found = [k];
   const seen = new Set(found);
   const count = counterOf(study);
-  const model = { count, epsilon: () => study.models[0].epsilon(study.models[0].estimate ? "bi-epsilon" : "bi"), weighted: study.models[0].weighted };
+  const model = { count, estimate: new Estimate(estimateOf(study, null)) };
   for (let at = 0; at < found.length && found.length < NEAREST; at++) {
     const around = [...new Set([...out[found[at]].keys(), ...into[found[at]].keys()])].filter((other) => !seen.has(other));
     const sure = new Map(around.map((other) => {
       const alike = similarityOf(model, found[at], other, study.limits.quantile);
-      return [other, alike ? (Number.isNaN(alike.low) ? alike.value : alike.low) : 0];
+      return [other, alike ? alike.low : 0];
     }));
     around.sort((a, b) => Number(sure.get(b)) - Number(sure.get(a)) || a - b);
     for (const other of around.slice(0, NEAREST - found.length)) {
@@ -59,6 +61,24 @@ export function nearestTo(study, k) {
     }
   }
   return found;
+}
+
+/**
+ * Numbers of some classes: of the shown ones from the model, of the others from the directory.
+ * @param {any} study @param {ArrayLike<number>} own @param {any} hidden @param {number[]|null} classes null: all
+ */
+function pick(study, own, hidden, classes) {
+  const shown = study.n - 1;
+  const rest = decodeArray(hidden);
+  const take = (/** @type {number} */ k) => (k < shown ? own[k] : rest[k - shown]);
+  return classes ? Float64Array.from(classes, take) : Float64Array.from({ length: shown + rest.length }, (_, k) => take(k));
+}
+
+/** What an estimate of some classes needs. @param {any} study @param {number[]|null} classes null: all */
+function estimateOf(study, classes) {
+  const { estimate } = study.models[0];
+  const parts = Object.entries(study.directory.estimate).map(([name, hidden]) => [name, pick(study, estimate[name], hidden, classes)]);
+  return { ...estimate.raw, ...Object.fromEntries(parts) };
 }
 
 /** @param {any} study @returns {(i: number, j: number) => number} */
@@ -80,7 +100,6 @@ export function nameOf(study, k) {
 export function studyOf(study, classes) {
   const { directory } = study;
   const [whole] = study.models;
-  const shown = study.n - 1;
   const n = classes.length;
   const count = counterOf(study);
   /** @type {number[]} */
@@ -94,15 +113,15 @@ export function studyOf(study, classes) {
       counts.push(value);
     }
   }));
-  const pick = (/** @type {ArrayLike<number>} */ own, /** @type {ArrayLike<number>} */ hidden) => Float64Array.from(classes, (k) =>
-    k < shown ? own[k] : hidden[k - shown]);
-  const labels = pick(whole.labelCounts, directory.label_counts);
-  const predictions = pick(whole.predictionCounts, directory.prediction_counts);
+  const labels = pick(study, whole.labelCounts, directory.label_counts, classes);
+  const predictions = pick(study, whole.predictionCounts, directory.prediction_counts, classes);
   const ones = new Float64Array(n).fill(1);
   const scaling = (/** @type {Float64Array} */ left, /** @type {Float64Array} */ right, epsilon = 0) => ({ epsilon, left, right,
     status: "converged", residual: /** @type {number|null} */ (null) });
-  // Of very many classes the page carries what the definition needs.
-  const bi = whole.scalings["bi-epsilon"] ?? whole.scalings.bi;
+  const balanced = Object.entries(directory.scalings).map(([method, { left, right }]) => {
+    const own = whole.scalings[method];
+    return [method, scaling(pick(study, own.left, left, classes), pick(study, own.right, right, classes), own.epsilon)];
+  });
   const nothing = new Float64Array(n).fill(NaN);
   const model = new Model({
     name: whole.name, total: whole.total, n_samples: whole.samples, outcomes: [], weighted: whole.weighted, scores: whole.scores,
@@ -110,8 +129,9 @@ export function studyOf(study, classes) {
     scalings: {
       row: scaling(labels.map((sum) => 1 / sum), ones), col: scaling(ones, predictions.map((sum) => 1 / sum)),
       all: scaling(ones.map(() => 1 / whole.total), ones),
-      bi: scaling(pick(bi.left, directory.left), pick(bi.right, directory.right_factors), bi.epsilon),
+      ...Object.fromEntries(balanced),
     },
+    estimate: estimateOf(study, classes),
     intervals: null, attribution: null, bucket_values: null,
     classes: { bias: nothing, bias_low: nothing, bias_high: nothing, verdicts: classes.map(() => ""), grades: classes.map(() => "good"),
       reasons: classes.map(() => "") },

@@ -107,7 +107,7 @@ function paintRatio(g, scene, length) {
 function paintBarNames(g, scene) {
   const { layout, pane, ink } = scene;
   const shares = pane.method === "counts" || pane.method === "all";
-  const points = cornerFont(layout.font);
+  const points = cornerFont(layout.font, layout.bar);
   g.fillStyle = ink.soft;
   g.font = `400 ${points}px ${FONT}`;
   g.textBaseline = "middle";
@@ -116,7 +116,9 @@ function paintBarNames(g, scene) {
     ["column sums →", "row sums ↓"], ["sums →", "sums ↓"]
   ];
   const names = g.measureText(long[0]).width <= layout.x - 12 ? long : small;
-  names.forEach((name, k) => g.fillText(name, layout.x - 10, layout.y - 0.72 * layout.bar + 1.2 * k * points));
+  // Above the first row's name, below that of the axis.
+  const y = layout.y - clamp(0.72 * layout.bar, 2.1 * points, layout.bar + 6 - 0.7 * points);
+  names.forEach((name, k) => g.fillText(name, layout.x - 10, y + 1.2 * k * points));
 }
 
 /** Recall, precision, bias and size beside each row. @param {CanvasRenderingContext2D} g @param {Scene} scene */

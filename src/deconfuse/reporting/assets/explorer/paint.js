@@ -3,7 +3,7 @@
 import { clamp } from "./arrays.js";
 import { cssOf, inkOn } from "./color.js";
 import { TRUST, trustOf } from "./explain.js";
-import { brief } from "./format.js";
+import { brief, count } from "./format.js";
 import { cornerFont, seen } from "./layout.js";
 import { fitted, lineOf, tellApart } from "./names.js";
 import { colorOf, isUnseen, strengthOf } from "./raster.js";
@@ -169,7 +169,8 @@ function paintDetail(g, scene, i, j, x, y, size) {
   g.fillText(written.text, x + size / 2, middle);
   if (!two) return;
   g.font = `400 ${small}px ${FONT}`;
-  g.fillText(brief(pane.counts[at]), x + size / 2, middle + 0.55 * (written.points + small) + 1);
+  const whole = count(pane.counts[at]);
+  g.fillText(g.measureText(whole).width <= size - 8 ? whole : brief(pane.counts[at]), x + size / 2, middle + 0.55 * (written.points + small) + 1);
 }
 
 /**
@@ -311,7 +312,7 @@ function erase(g, color, x, y, w, h) {
 /** Names of the axes: in the corner, above the names of the bars, and beside the rows. @param {CanvasRenderingContext2D} g @param {Scene} scene */
 function paintAxisNames(g, scene) {
   const { layout, ink } = scene;
-  const points = cornerFont(layout.font);
+  const points = cornerFont(layout.font, layout.bar);
   g.fillStyle = ink.soft;
   g.font = `600 ${points}px ${FONT}`;
   g.textAlign = "right";

@@ -116,9 +116,10 @@ function shares(sums) {
  * What scales and bars need, in one pass: the diagonal, the cells off it where something was
  * counted, their largest, and the margins.
  * @param {ArrayLike<number>} values @param {ArrayLike<number>|null} counts null: take all @param {number} n
- * @param {number} least samples of a cell off the diagonal that is looked at
+ * @param {{least?: number, bucket?: number}} [leave] cells off the diagonal with fewer samples, and those of the bucket: it pools
+ *   so many classes that it would set the scale
  */
-function survey(values, counts, n, least = 0) {
+function survey(values, counts, n, { least = 0, bucket = -1 } = {}) {
   const diagonal = new Float64Array(n);
   const off = [];
   const rows = new Float64Array(n);
@@ -135,7 +136,7 @@ function survey(values, counts, n, least = 0) {
       else {
         if (counts && counts[k] < least) continue;
         if (value > largest) largest = value;
-        if (value > 0 && (!counts || counts[k] > 0)) off.push(value);
+        if (value > 0 && (!counts || counts[k] > 0) && i !== bucket && j !== bucket) off.push(value);
       }
     }
     rows[i] = sum;
@@ -180,9 +181,9 @@ export function paneOf(study, frame, spec) {
   const counts = method === "counts" ? own : valuesOf(model, "counts", frame);
   const raw = countMargins(frame, model, counts);
   const hidden = hiddenCells(counts, n, spec);
-  const found = survey(own, isGeometric(method) ? null : counts, n, spec.least);
-  // The bucket holds most samples of very many classes, and would leave the bars of all others flat.
   const { bucket } = frame;
+  const found = survey(own, isGeometric(method) ? null : counts, n, { least: spec.least, bucket });
+  // The bucket holds most samples of very many classes, and would leave the bars of all others flat.
   const alone = (/** @type {Float64Array} */ sums) => shares(sums).filter((_, unit) => unit !== bucket);
   const longest = Math.max(...[raw.rows, raw.cols, found.rows, found.cols].map((sums) => alone(sums).reduce((most, share) =>
     Math.max(most, share), 0)));
@@ -231,7 +232,7 @@ export function paneOf(study, frame, spec) {
   // Cells that neither model counted hold what was not counted; being most, they would set the scale.
   const otherCounts = method === "counts" ? other : valuesOf(study.models[0], "counts", frame);
   const either = Float64Array.from(counts, (value, k) => value + otherCounts[k]);
-  const sizes = survey(values.map(Math.abs), either, n);
+  const sizes = survey(values.map(Math.abs), either, n, { bucket });
   const scale = scaleOf([...sizes.diagonal, ...sizes.off], { log });
   scale.max = Math.max(scale.max, sizes.largest);
   const before = marginsOf(other, n);

@@ -41,9 +41,9 @@ export function footerOf(study) {
   const { scalings } = study.models[0];
   const bi = scalings["bi-epsilon"] ?? scalings.bi;
   const facts = [
-    `epsilon ${short(bi.epsilon)}`,
+    `bi + ε: epsilon ${short(bi.epsilon)}`,
     bi.residual !== null && `residual ${short(bi.residual, 1)}`,
-    bi.status !== "converged" && `bi: ${bi.status}`,
+    bi.status !== "converged" && bi.status,
     study.generator,
   ];
   return h("footer", { class: "soft" }, facts.filter(Boolean).join(" · "));

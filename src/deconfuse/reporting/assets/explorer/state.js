@@ -32,7 +32,8 @@ export function defaultState(study) {
   return {
     method: "bi",
     beside: "",
-    model: study.models.length === 2 ? "difference" : "0",
+    // Of several the last is diagnosed, and the sentence on top is about it.
+    model: study.models.length === 2 ? "difference" : String(study.models.length - 1),
     order: study.n >= 60 && study.similarityOrder ? "similarity" : "given",
     scale: "linear",
     diagonal: "shown",
@@ -138,7 +139,7 @@ export function modelChoices(count) {
 /** The methods a study can show. @param {{geometry: {matrices: object}|null, models: any[]}} study */
 export function methodsOf(study) {
   const geometric = study.geometry ? Object.keys(study.geometry.matrices).map((w) => `gcm-${w}`) : [];
-  return [...METHODS, ...(study.models[0].estimate ? ["bi-epsilon"] : []), ...geometric];
+  return [...METHODS, ...("bi-epsilon" in study.models[0].scalings ? ["bi-epsilon"] : []), ...geometric];
 }
 
 /**

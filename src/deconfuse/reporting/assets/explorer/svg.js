@@ -35,7 +35,7 @@ export function cellText(pane, value) {
   if (pane.kind === "difference") return pane.method === "counts" ? (value > 0 ? "+" : "") + count(value) : signed(
     value, Math.abs(value) < 0.01 ? 1 : 2);
   if (pane.method === "counts") return count(value);
-  return value > 0 && value < 0.00095 ? "<0.001" : short(value, value < 0.0095 ? 1 : 2);
+  return value > 0 && value < 0.001 ? "<0.001" : short(value, value < 0.0095 ? 1 : 2);
 }
 
 /**
