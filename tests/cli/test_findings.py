@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import subprocess
 import sys
 
@@ -117,6 +119,28 @@ def test_report_shows_texts_and_counts_answers_that_are_no_class(run, tmp_path):
     assert sorted(page["samples"]["texts"]) == ["=1+1", "empty", "not?", "so?", "well"]
     assert page["models"][0]["n_samples"] == 5
     assert page["models"][0]["total"] == 3
+
+
+def test_report_shows_the_most_confident_texts_first(run, tmp_path):
+    rng = random.Random(0)
+    rows = [(rng.choice(["cat", "dog"]), round(rng.random(), 6)) for _ in range(80)]
+    lines = [f"{label},{cat},{1 - cat},said {k}" for k, (label, cat) in enumerate(rows)]
+    (tmp_path / "scored.csv").write_text("\n".join(["label,cat,dog,question", *lines]) + "\n")
+    ran = run("report", "scored.csv", "--scores", "cat,dog", "--text", "question", "-o", "p.json")
+    assert ran.code == 0, ran.err
+    samples = json.loads((tmp_path / "p.json").read_text())["samples"]
+    starts = np.frombuffer(base64.b64decode(samples["offsets"]["data"]), "<u4")
+    cells = np.frombuffer(base64.b64decode(samples["cells"]["data"]), "<u4").tolist()
+    assert cells == [0, 1, 2, 3]
+    for cell, start, stop in zip(cells, starts[:-1], starts[1:], strict=True):
+        true, pred = ("cat", "dog")[cell // 2], ("cat", "dog")[cell % 2]
+        inside = [
+            (max(cat, 1 - cat), k)
+            for k, (label, cat) in enumerate(rows)
+            if label == true and (cat >= 0.5) == (pred == "cat")
+        ]
+        best = sorted(inside, key=lambda found: (-found[0], found[1]))
+        assert samples["texts"][start:stop] == [f"said {k}" for _, k in best[: stop - start]]
 
 
 @pytest.mark.parametrize(

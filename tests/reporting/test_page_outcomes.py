@@ -152,10 +152,15 @@ def test_outcomes_by_keyboard_and_for_a_screen_reader(
     assert heads[-2:] == ["refused (no class)", "no answer (no class)"]
 
 
-def test_exports_hold_outcomes(open_page: Open, chat: tuple[Path, dc.ConfusionMatrix]) -> None:
+def test_exports_hold_outcomes(
+    open_page: Open, chat: tuple[Path, dc.ConfusionMatrix], tmp_path: Path
+) -> None:
     path, cm = chat
     reader = open_page(path, "#method=counts")
-    head, *rows = csv.reader(io.StringIO(reader.export("CSV").decode()))
+    exported = reader.export("CSV")
+    (tmp_path / "counts.csv").write_bytes(exported)
+    assert dc.ConfusionMatrix.from_file(tmp_path / "counts.csv") == cm
+    head, *rows = csv.reader(io.StringIO(exported.decode()))
     assert head == ["true \\ predicted [str; 2 outcomes]", *CLASSES, *cm.outcomes]
     np.testing.assert_array_equal(
         np.array([row[5:] for row in rows[:4]], dtype=int), cm.outcome_counts
@@ -173,6 +178,9 @@ def test_a_detector_has_a_row_below_and_a_column_beside(open_page: Open, tmp_pat
     reader.page.mouse.click(*strip_cell(reader, 1, 0))
     assert reader.inspected() == "label background\npredicted car"
     assert "12 of 97 predictions" in reader.text(".inspector")
+    reader.go("method=counts")
+    (tmp_path / "counts.csv").write_bytes(reader.export("CSV"))
+    assert dc.ConfusionMatrix.from_file(tmp_path / "counts.csv") == cm
 
 
 def test_two_models_show_the_change_of_a_rate(open_page: Open, tmp_path: Path) -> None:

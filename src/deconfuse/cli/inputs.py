@@ -198,7 +198,14 @@ def _samples(opened: PredictionTable, reading: Reading, wanted: Wanted) -> Sampl
             text=wanted.text,
             per_cell=None if wanted.all_rows else 12,
         )
-    return Samples(rows.y_true, rows.y_pred, ids=rows.ids, images=rows.images, texts=rows.texts)
+    return Samples(
+        rows.y_true,
+        rows.y_pred,
+        ids=rows.ids,
+        images=rows.images,
+        texts=rows.texts,
+        scores=rows.scores,
+    )
 
 
 @contextmanager

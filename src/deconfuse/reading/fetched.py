@@ -45,6 +45,8 @@ class Rows:
     images : list or None
         A path each, or the bytes of a picture.
     texts : list of str or None
+    scores : ndarray or None
+        Of the predicted class, where the table has the scores of every class.
     """
 
     y_true: npt.NDArray[Any]
@@ -52,6 +54,7 @@ class Rows:
     ids: list[Any]
     images: list[Any] | None = None
     texts: list[str] | None = None
+    scores: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -189,7 +189,7 @@ class PredictionTable:
         text: str | None = None,
         per_cell: int | None = 12,
     ) -> Rows:
-        """Return the first rows behind every cell, or all.
+        """Return the first rows behind every cell, or all; of scores the most confident ones.
 
         Parameters
         ----------
@@ -231,6 +231,7 @@ class PredictionTable:
             shown.get("id", found["row"].tolist()),
             None if images is None else [located(value, folder) for value in images],
             shown.get("text"),
+            found.get("score"),
         )
 
     def models(

@@ -104,16 +104,24 @@ def pair_query(chosen: Chosen) -> Query:
 
 
 def sample_query(chosen: Chosen, extras: Sequence[Extra], per_cell: int | None) -> Query:
-    """Return the query of the first rows of every cell, with their numbers."""
+    """Return the query of the first rows of every cell, with their numbers.
+
+    Of scores of every class the most confident predictions come first.
+    """
     fields = ["'row': r", *(f"'{extra.role}': e{k}" for k, extra in enumerate(extras))]
     outer = ["row", *(extra.role for extra in extras)]
+    first = "r"
     if chosen.scores is not None:
         fields.append("'width': len(s)")
         outer.append("width")
+        if chosen.scores.threshold is None:
+            fields.append("'score': list_max(s)")
+            outer.append("score")
+            first = "row(-list_max(s), r)"
     rows = _row_query(chosen, extras)
     true, pred = _value_columns(chosen.scans, chosen.columns)
     record = f"{{{', '.join(fields)}}}"
-    taken, grouped = f"unnest(arg_min({record}, r, {per_cell}))", " GROUP BY t, p"
+    taken, grouped = f"unnest(arg_min({record}, {first}, {per_cell}))", " GROUP BY t, p"
     if per_cell is None:
         taken, grouped = record, ""
     sql = (

@@ -16,7 +16,7 @@ export const SUMS = {
   row: "each row sums to 1: where the samples of a true class go",
   col: "each column sums to 1: what a prediction is made of",
   all: "all cells together sum to 1",
-  bi: "estimated; every row and column sums to 1: shares of labels and predictions taken out",
+  bi: "every row and every column sums to 1: label and prediction shares taken out; estimated",
   "bi-epsilon": "the definition of bi: counts plus epsilon, every row and every column sums to 1",
 };
 
