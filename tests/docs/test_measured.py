@@ -17,6 +17,7 @@ PARTS = {
     "designs": "designs.md",
     "look_alikes": "look-alikes.md",
     "more_data": "more-data.md",
+    "ranked_pairs": "ranked-pairs.md",
     "rebalance": "rebalance.md",
 }
 

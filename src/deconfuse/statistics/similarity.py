@@ -156,9 +156,9 @@ def pair_table(estimate: BiEstimate) -> PairTable:
 
     The geometric mean of both directions is what no bias can change: a class that is over-predicted
     makes one direction larger and the other smaller by the same factor. The interval is that of the
-    posterior, a gamma distribution, of a single pair: it is not corrected for having been ranked
-    first. Its upper end is that of the counts alone where this is higher: a pair that is more
-    similar than all others is not ruled out.
+    posterior, a gamma distribution, of a single pair. A pair may lead by luck; what it has by luck
+    is shrunk, so intervals hold for the first pairs as for all others. Its upper end is that of the
+    counts alone where this is higher: a pair that is more similar than all others is not ruled out.
     """
     pairs = estimate.confused_pairs
     z = float(norm.ppf(0.5 + estimate.level / 2))
