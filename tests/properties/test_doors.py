@@ -1,19 +1,25 @@
-"""One table through every door: sequences and frames of every engine agree, or refuse alike."""
+"""One table through every door: sequences, frames, files and metrics agree, or refuse alike."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import math
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deconfuse as dc
+from deconfuse.cli import main
+from tests.reading.files import FORMATS
+from tests.support import require
 
 pytestmark = pytest.mark.filterwarnings("ignore::deconfuse.errors.DeconfuseWarning")
 
@@ -82,3 +88,115 @@ def test_whole_floats_are_integers_at_every_door() -> None:
     assert dc.ConfusionMatrix.from_predictions(*table.values()) == expected
     for make in DOORS.values():
         assert dc.ConfusionMatrix.from_frame(make(table)) == expected
+
+
+CLASSES, OUTCOMES = ["a", "b", "c"], ["refused", "background"]
+# What is asked for at every door, and what it makes of each answer.
+OPTIONS: dict[str, Any] = {
+    "labels": CLASSES,
+    "outcomes": OUTCOMES,
+    "other": "invalid",
+    "missing": "no answer",
+}
+# A field of CSV is missing where it is empty.
+ANSWERS = [*CLASSES, *OUTCOMES, "I'd say a.", " A", "", None]
+
+
+@st.composite
+def answered(draw: st.DrawFn) -> dict[str, list[Any]]:
+    """Labels, some of which are background, and answers, some of which name no class."""
+    label = st.sampled_from([*CLASSES, "background"])
+    row = st.tuples(label, st.sampled_from(ANSWERS))
+    rows = [*draw(st.lists(row, max_size=20)), ("a", "a"), ("b", "b"), ("c", "b")]
+    return {name: [row[k] for row in rows] for k, name in enumerate(["label", "prediction"])}
+
+
+def by_hand(table: dict[str, list[Any]], *, is_csv: bool = False) -> dc.ConfusionMatrix:
+    """Count answers with a dictionary, as the options say."""
+    names = [*CLASSES, *OUTCOMES, "invalid", "no answer"]
+    counts = [[0] * len(names) for _ in names]
+    for true, answer in zip(*table.values(), strict=True):
+        is_missing = answer is None or (is_csv and answer == "")
+        said = "no answer" if is_missing else answer if answer in names[:5] else "invalid"
+        counts[names.index(true)][names.index(said)] += 1
+    cm = dc.ConfusionMatrix.from_counts(counts, names)
+    for name in names[3:]:
+        cm = cm.treat_as_outcome(name)
+    assert cm.n_samples == len(table["label"])
+    return cm
+
+
+@given(answered())
+def test_sequences_and_frames_agree_on_outcomes(table: dict[str, list[Any]]) -> None:
+    expected = by_hand(table)
+    assert dc.ConfusionMatrix.from_predictions(*table.values(), **OPTIONS) == expected
+    for make in DOORS.values():
+        assert dc.ConfusionMatrix.from_frame(make(table), **OPTIONS) == expected
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet", "arrow", "tsv.gz"])
+@given(answered())
+@settings(max_examples=10)
+def test_files_agree_on_outcomes(suffix: str, table: dict[str, list[Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"x.{suffix}")
+        path.write_bytes(FORMATS[suffix](table))
+        found = dc.ConfusionMatrix.from_file(path, **OPTIONS)
+    assert found == by_hand(table, is_csv=suffix.startswith(("csv", "tsv")))
+
+
+@given(answered())
+@settings(max_examples=10)
+def test_metrics_agree_on_outcomes(table: dict[str, list[Any]]) -> None:
+    require("torch", "torchmetrics")
+    import torch
+
+    from deconfuse.integrations.evaluate import Deconfuse
+    from deconfuse.integrations.torch import NormalizedConfusionMatrix
+
+    expected = by_hand(table)
+    module = Deconfuse(**OPTIONS)
+    for true, pred in zip(*table.values(), strict=True):
+        module.add(prediction=pred, reference=true)
+    result = module.compute()
+    assert result["outcome_counts"] == expected.outcome_counts.tolist()
+    assert result["background_counts"] == expected.background_counts.tolist()
+    assert (result["counts"], result["n_samples"]) == (
+        expected.counts.tolist(),
+        len(table["label"]),
+    )
+    # Tensors hold numbers: of outcomes those behind the classes, of prose one beyond all names.
+    metric = NormalizedConfusionMatrix(3, method=None, **OPTIONS)
+    code = {name: place for place, name in enumerate([*CLASSES, *metric.outcomes])}
+    code |= {None: code["no answer"]}
+    true, pred = (torch.tensor([code.get(v, 99) for v in column]) for column in table.values())
+    metric.update(pred, true)
+    assert metric.to_confusion_matrix() == expected
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_the_command_line_agrees_on_outcomes(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(true, answer) for true in [*CLASSES, "background"] for answer in ANSWERS]
+    table = {name: [row[k] for row in rows] for k, name in enumerate(["label", "prediction"])}
+    path = tmp_path / f"x.{suffix}"
+    path.write_bytes(FORMATS[suffix](table))
+    options = [
+        part
+        for name, value in OPTIONS.items()
+        for part in (f"--{name}", value if isinstance(value, str) else ",".join(value))
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main(["diagnose", str(path), *options, "--json"])
+    assert ended.value.code == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = by_hand(table, is_csv=suffix == "csv")
+    assert found["counts"] == expected.counts.tolist()
+    assert found["outcomes"]["names"] == list(expected.outcomes)
+    sides = {"answer": expected.outcome_counts, "background": expected.background_counts.T}
+    rates = {(r["label"], r["outcome"], r["side"]): r["count"] for r in found["outcomes"]["rates"]}
+    for side, counts in sides.items():
+        for label, row in zip(CLASSES, counts.tolist(), strict=True):
+            told = [rates.get((label, outcome, side), 0) for outcome in expected.outcomes]
+            assert told == row

@@ -19,6 +19,9 @@ from deconfuse.statistics.estimate import estimate_quietly
 
 __all__ = ["Deconfuse", "compute"]
 
+# None is a prediction: one that is missing.
+_NOT_GIVEN: Any = object()
+
 
 def compute(
     *,
@@ -133,10 +136,10 @@ class Deconfuse:
     def add(
         self,
         *,
-        prediction: Any = None,
-        reference: Any = None,
-        predictions: Any = None,
-        references: Any = None,
+        prediction: Any = _NOT_GIVEN,
+        reference: Any = _NOT_GIVEN,
+        predictions: Any = _NOT_GIVEN,
+        references: Any = _NOT_GIVEN,
     ) -> None:
         """Count one sample.
 
@@ -182,12 +185,13 @@ class Deconfuse:
 
 def _one_of(name: str, one: Any, alias: Any) -> Any:
     """Return what was given under either of two names."""
-    if (one is None) == (alias is None):
+    is_alias = one is _NOT_GIVEN
+    if is_alias == (alias is _NOT_GIVEN):
         raise InputError(
-            f"`{name}` must be given once, got {'none' if one is None else f'also `{name}s`'}.",
+            f"`{name}` must be given once, got {'none' if is_alias else f'also `{name}s`'}.",
             hint="one sample is add(prediction=..., reference=...); many go to `add_batch`.",
         )
-    return alias if one is None else one
+    return alias if is_alias else one
 
 
 def _describe(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> dict[str, Any]:
