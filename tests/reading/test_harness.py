@@ -95,6 +95,12 @@ def test_of_choices_the_likeliest_is_predicted(tmp_path: Path) -> None:
     ]
     cm = ConfusionMatrix.from_file(write(tmp_path, lines), labels=["0", "1", "2"])
     assert cm.counts.tolist() == [[0, 0, 0], [1, 1, 0], [0, 1, 0]]
+    # The first versions wrote numbers as numbers.
+    for line in lines:
+        line["target"] = int(line["target"])
+        line["filtered_resps"] = [[float(score), False] for score, _ in line["filtered_resps"]]
+    old = ConfusionMatrix.from_file(write(tmp_path, lines), labels=[0, 1, 2])
+    assert old.counts.tolist() == cm.counts.tolist()
     lines[0]["target"] = "Paris"
     with pytest.raises(InputError, match="position of the right one, got target Paris"):
         ConfusionMatrix.from_file(write(tmp_path, lines))

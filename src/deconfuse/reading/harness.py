@@ -41,11 +41,16 @@ def answers_of(source: str) -> str:
     is_choice = f"json_type({answers}, '/0') = 'ARRAY' AND json_array_length({answers}) > 1"
     is_position = "TRY_CAST(json_extract_string(json, '/target') AS BIGINT) IS NOT NULL"
     is_known = f"list_count({choices}) = json_array_length({answers})"
-    best = f"CAST(list_position({choices}, list_max({choices})) - 1 AS VARCHAR)"
+    position = f"list_position({choices}, list_max({choices})) - 1"
+    # Positions are text where the target is, and numbers in files of the first versions.
+    best = (
+        "CASE WHEN json_type(json, '/target') = 'VARCHAR'"
+        f" THEN to_json(CAST({position} AS VARCHAR)) ELSE to_json({position}) END"
+    )
     is_text = f"json_array_length({answers}) = 1 AND json_type({answers}, '/0') <> 'ARRAY'"
     answer = (
         f"CASE WHEN {is_text} THEN json_extract({answers}, '/0')"
-        f" WHEN {is_choice} AND {is_position} AND {is_known} THEN to_json({best})"
+        f" WHEN {is_choice} AND {is_position} AND {is_known} THEN {best}"
         f" WHEN {is_choice} THEN error('{_MARK}Choices must have log-likelihoods and a target that"
         " is the position of the right one, got target ' || json_extract_string(json, '/target'))"
         f" ELSE error('{_MARK}Every sample must have one answer, or a log-likelihood for every"
