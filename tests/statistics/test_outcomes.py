@@ -154,6 +154,29 @@ def test_a_classifier_without_bias_that_refuses_one_class_gets_one_finding() -> 
     assert "3 classes, a class was named for" in found.headline
 
 
+def test_the_background_of_a_detector_is_named_once_and_biases_nobody() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.poisson(2, (9, 9)) + np.diag(rng.integers(100, 900, 9))
+    counts[8], counts[:, 8] = rng.integers(20, 400, 9), rng.integers(20, 200, 9)
+    counts[8, 8] = 0
+    cm = dc.ConfusionMatrix.from_counts(counts, [*"abcdefgh", "background"])
+    d = dc.diagnose(cm)
+    (finding,) = d.findings
+    assert finding.sentence.startswith("“background” is never recognized: none of ")
+    assert "`cm.treat_as_outcome(name)`" in finding.advice
+    assert "“background” is never recognized." in d.headline
+    assert "predicted (" not in d.headline
+    # Biases of the others are what they are once it is an outcome.
+    assert d.biases[8].verdict == "never right"
+    others = dc.diagnose(cm.treat_as_outcome("background")).biases
+    for mine, theirs in zip(d.biases[:8], others, strict=True):
+        assert (mine.ratio, mine.p_value, mine.verdict) == (
+            theirs.ratio,
+            theirs.p_value,
+            theirs.verdict,
+        )
+
+
 def test_refusals_of_all_classes_alike_are_one_finding() -> None:
     rng = np.random.default_rng(1)
     true = np.repeat(CLASSES, 500)

@@ -18,8 +18,12 @@ from deconfuse.statistics.share_sums import ShareSums
 __all__ = ["WIDE_RATIO", "ClassBias", "Verdict", "class_biases"]
 
 FloatArray = NDArray[np.float64]
-Verdict = Literal["over", "under", "even", "never seen", "never predicted", "never answered"]
+Verdict = Literal[
+    "over", "under", "even", "never seen", "never predicted", "never answered", "never right"
+]
 
+# A class with this many labels and no hit is never recognized, and not by chance.
+_MANY = 10
 # With enough samples a bias of one per cent is certain, and still nothing to act on.
 _SLIGHT = 1.1
 #: An interval whose ends are farther apart than this many times is wide.
@@ -42,11 +46,11 @@ class ClassBias:
         equally frequent, with its confidence interval. NaN where nothing is known of it.
     p_value : float
         Of a ratio of one, corrected for the number of classes (Holm).
-    verdict : {"over", "under", "even", "never seen", "never predicted", "never answered"}
+    verdict : {"over", "under", "even", "never seen", "never predicted", "never answered", ...}
         ``"over"`` or ``"under"`` where a ratio of one is ruled out and the ratio is at least 1.1,
         or at most 1 / 1.1; ``"even"`` otherwise, also where too few samples tell. A class that is
-        never a label or never predicted has no bias, and neither has one whose samples all
-        got an answer that is no class.
+        never a label, never predicted or, with 10 labels or more, ``"never right"`` has no bias,
+        and neither has one whose samples all got an answer that is no class.
     """
 
     label: Label
@@ -82,23 +86,28 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     samples, all of them alike, is not taken for certain. Where rows of few samples have none in a
     column, the class might be what they are mostly taken for, and "under" needs more of them.
 
-    Classes that are never a label or never predicted are left out, with their samples: what the
-    others lose to "refused" is no bias between them.
+    Classes that are never a label, never predicted or never right are left out, with their
+    samples: what the others lose to "refused" or "background" is no bias between them.
     """
     labels, predictions = (
         np.asarray(sums, dtype=np.float64) for sums in (cm.label_counts, cm.prediction_counts)
     )
     total = max(float(labels.sum()), np.finfo(float).tiny)
-    inside = two_sided(cm)
-    numbers = np.full((4, len(labels)), np.nan)
-    numbers[:, inside] = _ratios(part_of(cm, inside), level)
     one_sided = (labels == 0) | (predictions == 0)
+    never_right = ~one_sided & (labels >= _MANY) & (cm.counts.diagonal() == 0)
+    inside = two_sided(cm)
+    inside = inside[~never_right[inside]]
+    numbers = np.full((4, len(labels)), np.nan)
+    if len(inside):
+        numbers[:, inside] = _ratios(part_of(cm, inside), level)
     numbers[:, one_sided] = np.nan
     ratio, low, high, p_values = numbers
     verdicts: list[Verdict] = ["even"] * len(labels)
     for index in np.flatnonzero(p_values < 1 - level):
         if not 1 / _SLIGHT < ratio[index] < _SLIGHT:
             verdicts[index] = "over" if ratio[index] > 1 else "under"
+    for index in np.flatnonzero(never_right):
+        verdicts[index] = "never right"
     for index in np.flatnonzero(one_sided):
         verdicts[index] = "never seen" if labels[index] == 0 else "never predicted"
     for index in np.flatnonzero((labels == 0) & (cm.outcome_counts.sum(axis=1) > 0)):

@@ -94,10 +94,10 @@ def find(
     """
     similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
-    never = _never_right(attribution.source, biases)
+    never = [bias for bias in biases if bias.verdict == "never right"]
     found = (
         *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
-        *_biases(biases, never),
+        *_biases(biases),
         *_not_alikes(pairs, [pair for pair, _ in similar], typical, attribution, by_label),
         *_one_sided(biases),
         *_unrecognized(never, len(biases)),
@@ -171,13 +171,12 @@ def _ranks(pair: LookAlike) -> str:
     return f"rank {pair.rank} by the lower end of similarity, {pair.raw_rank} by count"
 
 
-def _biases(biases: Sequence[ClassBias], never: Sequence[ClassBias]) -> list[Finding]:
+def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
     """Return the classes that are over- and under-predicted, what is surely largest first."""
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
     advice = _FAVOURS_FREQUENT if _favours_frequent(biases) else _TRY_REBALANCER
-    see = "It is never recognized; see below."
-    return [_bias(bias, see if bias in never else advice) for bias in (*over, *under)]
+    return [_bias(bias, advice) for bias in (*over, *under)]
 
 
 def _favours_frequent(biases: Sequence[ClassBias]) -> bool:
@@ -349,12 +348,6 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
         for group, what, advice in table
         if group
     ]
-
-
-def _never_right(source: ConfusionMatrix, biases: Sequence[ClassBias]) -> list[ClassBias]:
-    """Return the classes that are labels and predictions, and never both for one sample."""
-    hits = dict(zip(source.labels, source.counts.diagonal(), strict=True))
-    return [b for b in biases if hits.get(b.label) == 0 and b.labels >= _MANY]
 
 
 def _unrecognized(never: Sequence[ClassBias], n_classes: int) -> list[Finding]:

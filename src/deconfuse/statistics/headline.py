@@ -78,6 +78,7 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[str]:
         "never a label": [b for b in unseen if b.predictions > 0],
         "neither a label nor predicted": [b for b in unseen if b.predictions == 0],
         "never predicted": [b for b in biases if b.verdict == "never predicted"],
+        "never recognized": [b for b in biases if b.verdict == "never right"],
     }
     return [
         f"{_quoted(group[0].label)}{_others(len(group) - 1)}"

@@ -135,7 +135,8 @@ export function companyOf(values, counts, n, k, side, limit) {
 export function biasOf(model, k) {
   const { bias, biasLow, biasHigh, verdicts } = model.classes;
   const words = { over: "over-predicted", under: "under-predicted",
-  even: "predicted as often as it should be", "never seen": "never a label", "never answered": "never answered with a class", "never predicted": "never predicted" };
+  even: "predicted as often as it should be", "never seen": "never a label", "never answered": "never answered with a class", "never predicted": "never predicted",
+    "never right": "never recognized" };
   return {
     ratio: bias[k],
     interval: /** @type {[number, number]} */ ([biasLow[k], biasHigh[k]]),
