@@ -75,7 +75,9 @@ class Counts:
 
     @property
     def both_sides(self) -> NDArray[np.intp]:
-        kept = np.arange(len(self.counts))
+        return self.on_both_sides(np.arange(len(self.counts)))
+
+    def on_both_sides(self, kept: NDArray[np.intp]) -> NDArray[np.intp]:
         while True:
             part = self.counts[np.ix_(kept, kept)]
             inside = (part.sum(axis=0) > 0) & (part.sum(axis=1) > 0)
@@ -84,7 +86,8 @@ class Counts:
             kept = kept[inside]
 
     def ratio(self, name: str) -> float:
-        kept = self.both_sides
+        never_right = (np.diag(self.counts) == 0) & (self.labels >= 10) & (self.predictions > 0)
+        kept = self.on_both_sides(np.flatnonzero(~never_right))
         part = self.counts[np.ix_(kept, kept)]
         shares = part / part.sum(axis=1, keepdims=True)
         return float(shares.sum(axis=0)[kept.tolist().index(self.at[name])])
@@ -342,6 +345,10 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
         ("never a label", no_label & ~no_prediction),
         ("never predicted", no_prediction & ~no_label),
         ("neither a label nor predicted", no_label & no_prediction),
+        (
+            "never recognized",
+            (np.diag(seen.counts) == 0) & (seen.labels >= 10) & ~no_prediction,
+        ),
     ):
         named = re.search(rf"{NAME}(?: and ([\d,]+) more class(?:es)?)? (?:is|are) {side}\.", rest)
         right &= absent.sum() == (1 + int(number(named[2] or "0")) if named else 0)

@@ -22,7 +22,7 @@ Verdict = Literal[
     "over", "under", "even", "never seen", "never predicted", "never answered", "never right"
 ]
 
-# A class with this many labels and no hit is never recognized, and not by chance.
+# A class with this many effective labels and no hit is never recognized, and not by chance.
 _MANY = 10
 # With enough samples a bias of one per cent is certain, and still nothing to act on.
 _SLIGHT = 1.1
@@ -94,11 +94,13 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     )
     total = max(float(labels.sum()), np.finfo(float).tiny)
     one_sided = (labels == 0) | (predictions == 0)
-    never_right = ~one_sided & (labels >= _MANY) & (cm.counts.diagonal() == 0)
-    inside = two_sided(cm)
-    inside = inside[~never_right[inside]]
+    # In effective samples, since weights may be of any size.
+    enough = labels**2 >= _MANY * np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
+    never_right = ~one_sided & enough & (cm.counts.diagonal() == 0)
+    inside = np.flatnonzero(~never_right)
     numbers = np.full((4, len(labels)), np.nan)
     if len(inside):
+        inside = inside[two_sided(part_of(cm, inside))]
         numbers[:, inside] = _ratios(part_of(cm, inside), level)
     numbers[:, one_sided] = np.nan
     ratio, low, high, p_values = numbers
