@@ -200,7 +200,7 @@ def _direction(
         # False for a direction with NaN, too.
         if _dot(gradient, direction).max() < 0.0:
             return direction
-    return _solve_without_subtraction(links, -gradient)
+    return _solve_without_subtraction(links, -gradient, matrix.sum(axis=-1))
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -232,15 +232,22 @@ def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
         return np.full_like(right_side, np.nan)
 
 
-def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> FloatArray:
+def _solve_without_subtraction(
+    links: FloatArray, right_side: FloatArray, row_sums: FloatArray
+) -> FloatArray:
     """Solve a Laplacian system by the elimination of Grassmann, Taksar and Heyman.
 
     Every pivot is a sum of non-negative links, never a difference, so that a link of 1e-30 between
     two blocks is resolved as well as one of 1. A row without any link left is the last of its
     block: blocks that share no column are scaled apart, each with a free constant, here zero.
+
+    Gaps add up to zero but for rounding, and the row that comes first takes what is left. It is the
+    one of the largest sum, in which rounding is nothing: it would be the whole gap of a small one.
     """
-    links = links.copy()
-    right_side = right_side.copy()
+    order = np.argsort(-row_sums, axis=-1)
+    links = np.take_along_axis(links, order[..., :, None], axis=-2)
+    links = np.take_along_axis(links, order[..., None, :], axis=-1)
+    right_side = np.take_along_axis(right_side, order, axis=-1)
     size = right_side.shape[-1]
     pivots = np.ones_like(right_side)
     for k in range(size - 1, 0, -1):
@@ -255,5 +262,6 @@ def _solve_without_subtraction(links: FloatArray, right_side: FloatArray) -> Flo
     for k in range(1, size):
         known = (links[..., k, :k] * solution[..., :k]).sum(axis=-1)
         solution[..., k] = (right_side[..., k] + known) / pivots[..., k]
-    centred: FloatArray = solution - solution.mean(axis=-1, keepdims=True)
+    centred = np.empty_like(solution)
+    np.put_along_axis(centred, order, solution - solution.mean(axis=-1, keepdims=True), axis=-1)
     return centred
