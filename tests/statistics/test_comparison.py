@@ -527,3 +527,12 @@ def test_cells_are_compared_by_their_estimates() -> None:
     cell = c.top(1)[0]
     i, j = c.labels.index(cell.true), c.labels.index(cell.pred)
     assert (cell.first, cell.second) == (one[i, j], other[i, j])
+
+
+@pytest.mark.parametrize("n_classes", [3, 7, 20, 49])
+def test_two_perfect_classifiers_do_not_differ(n_classes: int) -> None:
+    # Means of ones may be above one by rounding.
+    cm = ConfusionMatrix.from_counts(np.diag(np.arange(450, 450 + n_classes)))
+    for score in (compare(cm, cm).accuracy, compare(cm, cm).balanced_accuracy):
+        assert 1 - 1e-15 < score.first == score.second <= 1
+        assert (score.difference, score.p_value) == (0, 1)
