@@ -32,6 +32,7 @@ from deconfuse.statistics.bias import WIDE_RATIO
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:
+    from deconfuse._checks import Label
     from deconfuse.reporting.study import Study
     from deconfuse.statistics.findings import Finding
 
@@ -116,32 +117,28 @@ def _findings(study: Study) -> tuple[FindingPayload, ...]:
         (pair.first, pair.second): (pair.rank, pair.raw_rank)
         for pair in study.diagnosis().look_alikes
     }
+    place = study.shown.place(study.first.n_classes).tolist()
+    rows: dict[Label, int] = dict(zip(study.first.labels, place, strict=True))
+    rows |= {name: study.shown.n + k for k, name in enumerate(study.outcomes)}
     return tuple(
-        _finding(found, study, ranks.get(found.classes))  # type: ignore[arg-type]
+        _finding(found, rows, ranks.get(found.classes))  # type: ignore[arg-type]
         for found in study.findings
     )
 
 
-def _finding(found: Finding, study: Study, ranks: tuple[int, int] | None) -> FindingPayload:
+def _finding(
+    found: Finding, rows: dict[Label, int], ranks: tuple[int, int] | None
+) -> FindingPayload:
     """Return a finding with its classes as rows of the page.
 
     Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
     """
-    names = [*found.classes, *(label for cell in found.cells for label in cell)]
-    outcomes = {name: study.shown.n + k for k, name in enumerate(study.outcomes)}
-    # One lookup for all: it costs as much as there are classes in the matrix.
-    classes = [name for name in names if name not in outcomes]
-    place = study.shown.place(study.first.n_classes)
-    rows = iter(place[study.first.index_of(classes)].tolist() if classes else ())
-    at = [outcomes[name] if name in outcomes else next(rows) for name in names]  # type: ignore[index]
-    n_classes = len(found.classes)
-    pairs = zip(at[n_classes::2], at[n_classes + 1 :: 2], strict=True)
     return FindingPayload(
         kind=found.kind,
         severity=float(found.severity),
         sentence=found.sentence,
         advice=found.advice,
-        cells=tuple(dict.fromkeys(pairs)),
-        classes=tuple(dict.fromkeys(at[:n_classes])),
+        cells=tuple(dict.fromkeys((rows[true], rows[pred]) for true, pred in found.cells)),
+        classes=tuple(dict.fromkeys(rows[label] for label in found.classes)),
         ranks=ranks,
     )

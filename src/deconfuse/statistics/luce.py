@@ -360,7 +360,9 @@ def _with_expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> _Pai
     second = order[np.arange(len(first)) - starts]
     keys = np.minimum(first, second) * n_classes + np.maximum(first, second)
     listed = pairs.low * n_classes + pairs.high
-    keys = np.setdiff1d(keys[first != second], listed)
+    # Sorted here: `unique` of so many is slow.
+    keys = np.sort(keys[first != second])
+    keys = np.setdiff1d(keys[np.diff(keys, prepend=-1) > 0], listed, assume_unique=True)
     nothing = np.zeros(len(keys))
     return _Pairs(
         np.concatenate([pairs.low, keys // n_classes]),
