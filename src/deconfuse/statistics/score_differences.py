@@ -274,8 +274,8 @@ class Scores:
             shares.append(raw / raw.sum())
         values, samples = [], []
         for rate, size, part, share in zip(rates, n, known, shares, strict=True):
-            # Shares add up to one but for rounding; more than all are never right.
-            values.append(np.minimum([rate[part] @ share[part]], 1.0))
+            # From the errors: without any, rounding must not make it more than one.
+            values.append(np.clip([1.0 - (1.0 - rate[part]) @ share[part]], 0.0, 1.0))
             samples.append(mixed_samples(rate[part], size[part], share[part])[None])
         correlation = np.zeros(1)
         if self.agreed is not None:
