@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -75,9 +76,9 @@ class ConfusionMatrix:
     """
 
     classes: Classes
-    _square: Counts
     outcomes: tuple[str, ...]
-    _beside: Counts | None
+    # Over the classes and then the outcomes.
+    _cells: Counts
 
     def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
         classes = Classes.of(labels)
@@ -94,56 +95,25 @@ class ConfusionMatrix:
                 f"`labels` must have one name per class, got {len(classes):,} names for"
                 f" {square.n_classes:,} classes.",
             )
-        self._fill(classes, square, (), None)
+        self._fill(classes, (), square)
 
     @classmethod
     def _of(
-        cls,
-        classes: Classes,
-        square: Counts,
-        outcomes: tuple[str, ...] = (),
-        beside: Counts | None = None,
+        cls, classes: Classes, cells: Counts, outcomes: tuple[str, ...] = ()
     ) -> ConfusionMatrix:
-        """Make a matrix of trusted parts.
-
-        ``beside`` is over the classes and then the outcomes, with nothing in the square of the
-        classes; None where there are no outcomes.
-        """
+        """Make a matrix of trusted counts over the classes and then the outcomes."""
         made = object.__new__(cls)
-        made._fill(classes, square, outcomes, beside)
+        made._fill(classes, outcomes, cells)
         return made
 
-    @classmethod
-    def _split(cls, classes: Classes, outcomes: tuple[str, ...], whole: Counts) -> ConfusionMatrix:
-        """Make a matrix of counts over the classes and then the outcomes."""
-        if not outcomes:
-            return cls._of(classes, whole)
-        size = len(classes)
-        rows, columns, values = whole.entries()
-        is_beside = (rows >= size) | (columns >= size)
-        squares = None
-        if whole.is_weighted:
-            squares = np.asarray(whole.variances[rows, columns]).ravel()[is_beside]
-        beside = Counts.at(
-            rows[is_beside], columns[is_beside], values[is_beside], squares, whole.n_classes
-        )
-        return cls._of(classes, whole.take(np.arange(size)), outcomes, beside)
-
-    @property
-    def _whole(self) -> Counts:
-        """Counts over the classes and then the outcomes."""
-        if self._beside is None:
-            return self._square
-        size = self.n_classes + len(self.outcomes)
-        return self._square.move(np.arange(self.n_classes), size) + self._beside
-
-    def _fill(
-        self, classes: Classes, square: Counts, outcomes: tuple[str, ...], beside: Counts | None
-    ) -> None:
+    def _fill(self, classes: Classes, outcomes: tuple[str, ...], cells: Counts) -> None:
         object.__setattr__(self, "classes", classes)
-        object.__setattr__(self, "_square", square)
         object.__setattr__(self, "outcomes", outcomes)
-        object.__setattr__(self, "_beside", beside)
+        object.__setattr__(self, "_cells", cells)
+
+    @cached_property
+    def _square(self) -> Counts:
+        return self._cells.take(np.arange(self.n_classes))
 
     @classmethod
     def from_predictions(
@@ -559,7 +529,7 @@ class ConfusionMatrix:
     @property
     def n_samples(self) -> int | float:
         """Sum of everything, outcomes included."""
-        return self.total + (0 if self._beside is None else self._beside.total)
+        return self._cells.total
 
     @property
     def outcome_counts(self) -> npt.NDArray[Any]:
@@ -567,7 +537,7 @@ class ConfusionMatrix:
 
         Shape (n_classes, n_outcomes).
         """
-        return self._outcome_block(slice(None, self.n_classes), slice(self.n_classes, None))
+        return self._block(slice(None, self.n_classes), slice(self.n_classes, None))
 
     @property
     def background_counts(self) -> npt.NDArray[Any]:
@@ -575,15 +545,10 @@ class ConfusionMatrix:
 
         Shape (n_outcomes, n_classes).
         """
-        return self._outcome_block(slice(self.n_classes, None), slice(None, self.n_classes))
+        return self._block(slice(self.n_classes, None), slice(None, self.n_classes))
 
-    def _outcome_block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        if self._beside is None:
-            n_rows, n_columns = (
-                self.n_classes if part.start is None else 0 for part in (rows, columns)
-            )
-            return np.zeros((n_rows, n_columns), dtype=np.int64)
-        block = self._beside.cells[rows, columns]
+    def _block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        block = self._cells.cells[rows, columns]
         return np.asarray(block if isinstance(block, np.ndarray) else block.toarray())
 
     @property
@@ -599,8 +564,7 @@ class ConfusionMatrix:
     @property
     def T(self) -> ConfusionMatrix:  # noqa: N802 - NumPy's name
         """The matrix with labels and predictions swapped."""
-        beside = None if self._beside is None else self._beside.transpose()
-        return ConfusionMatrix._of(self.classes, self._square.transpose(), self.outcomes, beside)
+        return ConfusionMatrix._of(self.classes, self._cells.transpose(), self.outcomes)
 
     def dense(self) -> npt.NDArray[Any]:
         """Return the counts as one array, also where they are sparse."""
@@ -678,28 +642,17 @@ class ConfusionMatrix:
                 hint="use `treat_as_outcome` on the matrix where it is a class.",
             )
         one, two = (cm._moved(classes, outcomes) for cm in (self, other))
-        beside = None
-        if one._beside is not None and two._beside is not None:
-            beside = one._beside + two._beside
-        return ConfusionMatrix._of(classes, one._square + two._square, outcomes, beside)
+        return ConfusionMatrix._of(classes, one + two, outcomes)
 
     __radd__ = __add__
 
-    def _moved(self, classes: Classes, outcomes: tuple[str, ...]) -> ConfusionMatrix:
-        """Return the matrix over more classes and outcomes, zeros where it has none."""
+    def _moved(self, classes: Classes, outcomes: tuple[str, ...]) -> Counts:
+        """Return the counts over more classes and outcomes, zeros where there are none."""
         if classes == self.classes and outcomes == self.outcomes:
-            return self
-        places = classes.positions(self.classes.names)
-        square = self._square.move(places, len(classes))
-        size = len(classes) + len(outcomes)
-        beside = None
-        if self._beside is not None:
-            more = [len(classes) + outcomes.index(name) for name in self.outcomes]
-            beside = self._beside.move(np.append(places, more).astype(np.intp), size)
-        elif outcomes:
-            nothing = np.zeros(0, np.int64)
-            beside = Counts.at(nothing, nothing, nothing, None, size)
-        return ConfusionMatrix._of(classes, square, outcomes, beside)
+            return self._cells
+        beside = [len(classes) + outcomes.index(name) for name in self.outcomes]
+        places = np.append(classes.positions(self.classes.names), beside).astype(np.intp)
+        return self._cells.move(places, len(classes) + len(outcomes))
 
     def merge_classes(self, groups: Mapping[Any, Sequence[Any]]) -> ConfusionMatrix:
         """Join classes into coarser ones; classes that are in no group stay as they are.
@@ -723,12 +676,11 @@ class ConfusionMatrix:
                [ 0,  7]])
         """
         places, classes = self.classes.group(groups)
-        square = self._square.move(places, len(classes))
-        beside = None
-        if self._beside is not None:
-            more = len(classes) + np.arange(len(self.outcomes))
-            beside = self._beside.move(np.append(places, more), len(classes) + len(self.outcomes))
-        return ConfusionMatrix._of(classes, square, self.outcomes, beside)
+        beside = len(classes) + np.arange(len(self.outcomes))
+        size = len(classes) + len(self.outcomes)
+        return ConfusionMatrix._of(
+            classes, self._cells.move(np.append(places, beside), size), self.outcomes
+        )
 
     def rename(self, names: Mapping[Any, Any]) -> ConfusionMatrix:
         """Return the same matrix with other class names.
@@ -741,7 +693,7 @@ class ConfusionMatrix:
         """
         self.classes.subset(names, name="names")
         classes = Classes.of([names.get(label, label) for label in self.labels], name="names")
-        return ConfusionMatrix._of(classes, self._square, self.outcomes, self._beside)
+        return ConfusionMatrix._of(classes, self._cells, self.outcomes)
 
     def reindex(self, labels: Iterable[Any]) -> ConfusionMatrix:
         """Return the matrix over ``labels``: in their order, zeros for classes it does not have.
@@ -770,17 +722,14 @@ class ConfusionMatrix:
                 hint="to leave classes out use `subset`; to join classes, `merge_classes`.",
             )
         kept = self.subset([label for label in self.labels if label in classes]) if lost else self
-        return kept._moved(classes, self.outcomes)
+        return ConfusionMatrix._of(classes, kept._moved(classes, self.outcomes), self.outcomes)
 
     # `reorder` reads better where nothing is added.
     reorder = reindex
 
     def _with(self, places: npt.NDArray[np.intp]) -> bool:
         """Return whether some classes have samples."""
-        lines = [self.label_counts[places].any(), self.prediction_counts[places].any()]
-        if self._beside is not None:
-            lines += [self._beside.sums(axis)[places].any() for axis in (0, 1)]
-        return any(lines)
+        return any(self._cells.sums(axis)[places].any() for axis in (0, 1))
 
     def subset(self, labels: Iterable[Any]) -> ConfusionMatrix:
         """Return the matrix of some classes: samples with another label or prediction are left out.
@@ -794,12 +743,9 @@ class ConfusionMatrix:
                [1, 5]])
         """
         classes = self.classes.subset(labels)
-        places = self.classes.positions(classes)
-        beside = None
-        if self._beside is not None:
-            more = self.n_classes + np.arange(len(self.outcomes))
-            beside = self._beside.take(np.append(places, more))
-        return ConfusionMatrix._of(classes, self._square.take(places), self.outcomes, beside)
+        beside = self.n_classes + np.arange(len(self.outcomes))
+        places = np.append(self.classes.positions(classes), beside)
+        return ConfusionMatrix._of(classes, self._cells.take(places), self.outcomes)
 
     def treat_as_outcome(self, name: Any) -> ConfusionMatrix:
         """Take a class that is no class, such as "background", out of the square.
@@ -828,8 +774,8 @@ class ConfusionMatrix:
         to = np.full(self.n_classes, len(kept) + len(outcomes) - 1)
         to[self.classes.positions(kept)] = np.arange(len(kept))
         places = np.append(to, len(kept) + np.arange(len(self.outcomes))).astype(np.intp)
-        whole = self._whole.move(places, len(kept) + len(outcomes))
-        return ConfusionMatrix._split(classes, outcomes, whole)
+        cells = self._cells.move(places, len(kept) + len(outcomes))
+        return ConfusionMatrix._of(classes, cells, outcomes)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the counts as a DataFrame with the axes named "true" and "predicted"."""
@@ -927,21 +873,18 @@ class ConfusionMatrix:
             return NotImplemented
         return (
             self.classes == other.classes
-            and self._square == other._square
             and self.outcomes == other.outcomes
-            and self._beside == other._beside
+            and self._cells == other._cells
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through `trusted`, so that a copy in another process is read-only again.
-        parts = [
-            None if part is None else (part.cells, part.variances if part.is_weighted else None)
-            for part in (self._square, self._beside)
-        ]
-        return _unpickled, (self.classes, self.outcomes, *parts)
+        cells = self._cells
+        variances = cells.variances if cells.is_weighted else None
+        return _unpickled, (self.classes, self.outcomes, cells.cells, variances)
 
     def __hash__(self) -> int:
-        return hash((self.classes, self._square, self.outcomes))
+        return hash((self.classes, self._cells, self.outcomes))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.dense(), dtype=dtype, copy=True if copy is None else copy)
@@ -975,7 +918,6 @@ class ConfusionMatrix:
 
 
 def _unpickled(
-    classes: Classes, outcomes: tuple[str, ...], square: Any, beside: Any
+    classes: Classes, outcomes: tuple[str, ...], cells: Any, variances: Any
 ) -> ConfusionMatrix:
-    outside = None if beside is None else Counts.trusted(*beside)
-    return ConfusionMatrix._of(classes, Counts.trusted(*square), outcomes, outside)
+    return ConfusionMatrix._of(classes, Counts.trusted(cells, variances), outcomes)

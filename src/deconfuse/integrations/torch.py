@@ -172,7 +172,7 @@ class _Counts(Metric):
         squares = self.squares.cpu().numpy() if self.weighted else None
         counts = Counts.of(self.counts.cpu().numpy(), squares)
         assert self.options.labels is not None
-        return ConfusionMatrix._split(self.options.labels, self.outcomes, counts)
+        return ConfusionMatrix._of(self.options.labels, counts, self.outcomes)
 
     @property
     def _square(self) -> torch.Tensor:

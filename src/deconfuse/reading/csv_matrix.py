@@ -79,8 +79,8 @@ def to_csv(cm: ConfusionMatrix) -> bytes:
     tag = f"{kind_of(cm.labels[0])}{'; escaped' * is_escaped}"
     if cm.outcomes:
         tag += f"; {len(cm.outcomes)} outcome{'s' * (len(cm.outcomes) > 1)}"
-    rows = _pair_rows if cm._whole.is_sparse else _table_rows
-    writer.writerows(rows(cm._whole, names, tag))
+    rows = _pair_rows if cm._cells.is_sparse else _table_rows
+    writer.writerows(rows(cm._cells, names, tag))
     try:
         return stream.getvalue().encode()
     except UnicodeEncodeError as error:
@@ -242,7 +242,7 @@ def _named(names: Sequence[str], corner: re.Match[str], counts: Counts) -> Confu
         raise InputError("It must have at least one class beside its outcomes.")
     written = [name.removeprefix("'") for name in names] if corner["escaped"] else list(names)
     classes = Classes.of(_parsed(written[:size], corner["kind"]))
-    return ConfusionMatrix._split(classes, tuple(written[size:]), counts)
+    return ConfusionMatrix._of(classes, counts, tuple(written[size:]))
 
 
 def _refuse_more(rows: Iterable[list[str]]) -> None:

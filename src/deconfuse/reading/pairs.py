@@ -398,13 +398,5 @@ def _assembled(
             table[code] = place[name]
         places.append(table[counted.codes])
     rows, cols = places
-
-    def counts(part: Any, size: int) -> Counts:
-        squares = None if pairs.squares is None else pairs.squares[part]
-        return Counts.at(rows[part], cols[part], pairs.sums[part], squares, size)
-
-    if not outcomes:
-        return ConfusionMatrix._of(classes, counts(slice(None), n_classes))
-    inside = (rows < n_classes) & (cols < n_classes)
-    beside = counts(~inside, n_classes + len(outcomes))
-    return ConfusionMatrix._of(classes, counts(inside, n_classes), outcomes, beside)
+    cells = Counts.at(rows, cols, pairs.sums, pairs.squares, n_classes + len(outcomes))
+    return ConfusionMatrix._of(classes, cells, outcomes)

@@ -149,7 +149,7 @@ def _made(names: tuple[Label, ...], header: dict[str, Any], counts: Counts) -> C
         raise InputError(
             f"It must have counts of {size:,} classes and outcomes, got {counts.n_classes:,}."
         )
-    return ConfusionMatrix._split(Classes.of(names), outcomes, counts)
+    return ConfusionMatrix._of(Classes.of(names), counts, outcomes)
 
 
 def _names(header: Any) -> tuple[Label, ...]:
@@ -175,7 +175,7 @@ def _names(header: Any) -> tuple[Label, ...]:
 
 
 def _to_json(cm: ConfusionMatrix) -> bytes:
-    whole = cm._whole
+    whole = cm._cells
     document = _header(cm) | {"counts": _listed(whole.cells)}
     if whole.is_weighted:
         document["variances"] = _listed(whole.variances)
@@ -219,7 +219,7 @@ def _unlisted(cells: Any, n_classes: int) -> Any:
 def _to_npz(cm: ConfusionMatrix) -> bytes:
     header = json.dumps(_header(cm)).encode("ascii")
     arrays = {"header": np.frombuffer(header, dtype=np.uint8)}
-    whole = cm._whole
+    whole = cm._cells
     arrays |= _packed("counts", whole.cells)
     if whole.is_weighted:
         arrays |= _packed("variances", whole.variances)
