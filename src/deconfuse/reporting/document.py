@@ -152,7 +152,7 @@ def _pairs(diagnosis: Diagnosis) -> Table:
             for pair in diagnosis.look_alikes[:_ROWS]
         ],
         align="llrrrr",
-        title="Most similar pairs, by the low end of the interval",
+        title="Most similar pairs, by the lower end of the interval",
     )
 
 
