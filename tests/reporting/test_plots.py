@@ -254,7 +254,8 @@ def test_a_class_never_seen_has_no_number():
     display = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
     assert np.isnan(display.confusion_matrix[2]).all()
     assert [text.get_text() for text in display.text_[2]] == ["–", "–", "–"]
-    assert np.isfinite(display.confusion_matrix[:2]).all()
+    assert np.isnan(display.confusion_matrix[:, 2]).all()
+    assert np.isfinite(display.confusion_matrix[:2, :2]).all()
 
 
 def test_names_that_are_left_out_are_counted_on_the_axes():

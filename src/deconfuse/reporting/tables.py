@@ -66,7 +66,7 @@ def describe(shown: ConfusionMatrix | Normalized) -> str:
     if isinstance(shown, Normalized):
         added = f", epsilon {shown.epsilon:.3g}" if shown.epsilon else ""
         what = f"{shown.method}-normalized ({SUMS[shown.method]}{added})"
-        undefined = np.isnan([*shown.left, *shown.right]).any() or never_seen(shown).any()
+        undefined = np.isnan([*shown.left, *shown.right]).any() or np.any(never_seen(shown))
         absent = " –: never seen." if undefined else ""
     total = f"{cm.total:,.12g}"
     samples = f"samples weighing {total}" if cm.is_weighted else f"{total} samples"
@@ -101,7 +101,8 @@ def matrix_table(
     if isinstance(shown, Normalized):
         values = values_to_read(shown, most)
     if short:
-        texts = number_texts(values, counts=is_counts, values_format=None, cell=float("inf"))
+        digits = ".12g" if is_counts else None
+        texts = number_texts(values, counts=False, values_format=digits, cell=float("inf"))
         texts[(counts == 0) & (values == 0)] = "·"
     else:
         write = full_count if is_counts else _ratio
@@ -227,9 +228,10 @@ def write_table(n: Normalized, format: TableFormat) -> str:
     return _WRITERS[format](n)
 
 
-def never_seen(n: Normalized) -> npt.NDArray[np.bool_]:
-    """Return which rows hold epsilon alone, because the class has no true sample."""
-    return (np.asarray(n.source.label_counts) == 0) & (n.epsilon > 0)
+def never_seen(n: Normalized) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which rows and which columns hold epsilon alone, because nothing was counted there."""
+    rows, columns = n.source.label_counts, n.source.prediction_counts
+    return (rows == 0) & (n.epsilon > 0), (columns == 0) & (n.epsilon > 0)
 
 
 def values_to_read(n: Normalized, most: int | None = None) -> npt.NDArray[np.float64]:
@@ -243,7 +245,9 @@ def values_to_read(n: Normalized, most: int | None = None) -> npt.NDArray[np.flo
     else:
         counts = dense(n.source.counts[part][:, part])
         values = n.left[part, None] * (counts + n.epsilon) * n.right[part]
-    values[never_seen(n)[part]] = np.nan
+    rows, columns = never_seen(n)
+    values[rows[part]] = np.nan
+    values[:, columns[part]] = np.nan
     return values
 
 
