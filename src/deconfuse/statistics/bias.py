@@ -46,11 +46,12 @@ class ClassBias:
         equally frequent, with its confidence interval. NaN where nothing is known of it.
     p_value : float
         Of a ratio of one, corrected for the number of classes (Holm).
-    verdict : {"over", "under", "even", "never seen", "never predicted", "never answered", ...}
+    verdict : Verdict
         ``"over"`` or ``"under"`` where a ratio of one is ruled out and the ratio is at least 1.1,
         or at most 1 / 1.1; ``"even"`` otherwise, also where too few samples tell. A class that is
-        never a label, never predicted or, with 10 labels or more, ``"never right"`` has no bias,
-        and neither has one whose samples all got an answer that is no class.
+        never a label (``"never seen"``), never predicted, or never recognized among ten labels or
+        more (``"never right"``) has no bias, and neither has one whose samples all got an answer
+        that is no class (``"never answered"``).
     """
 
     label: Label

@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 MAX_DENSE_CLASSES = 4096
 # Samples of usual weight that are added to what a cell says of its weights. With three, intervals
 # cover the truth where weights vary and where they differ between hits and errors
-# (`python -m benchmarks coverage`).
+# (`python -m benchmarks designs`).
 _USUAL_SAMPLES = 3.0
 
 
