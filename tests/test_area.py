@@ -160,28 +160,12 @@ def test_intervals_of_few_points_cover_the_truth(points):
         assert np.mean(held[name, "logit"]) > np.mean(held[name, "plain"]) + 0.05
 
 
-def test_areas_as_a_frame_of_one_column(published):
-    require("pandas", "polars", "pyarrow")
+def test_a_table_is_not_a_list_of_areas(published):
+    require("pandas")
     import pandas as pd
-    import polars as pl
-    import pyarrow as pa
 
-    expected = dc.area.map_accuracy(published, PIXELS).areas.tolist()
-    order = [2, 0, 3, 1]
-    shuffled = {"area": [PIXELS[k] for k in order]}
-    frames = [
-        pd.DataFrame(shuffled, index=[NAMES[k] for k in order]),
-        pd.DataFrame({"area": PIXELS}),
-        pl.DataFrame({"area": PIXELS}),
-        pa.table({"area": PIXELS}),
-    ]
-    for frame in frames:
-        assert dc.area.map_accuracy(published, frame).areas.tolist() == expected
-        assert dc.area.area_weighted(published, frame).total == pytest.approx(published.total)
-    two = pd.DataFrame({"area": PIXELS, "name": NAMES})
-    for wide in (two, pl.from_pandas(two), pa.Table.from_pandas(two)):
-        with pytest.raises(dc.InputError, match="got a table with the columns 'area', 'name'"):
-            dc.area.map_accuracy(published, wide)
+    with pytest.raises(dc.InputError, match=r"one area per class, got shape \(4, 1\)"):
+        dc.area.map_accuracy(published, pd.DataFrame({"area": PIXELS}))
 
 
 def test_areas_as_a_tensor(published):
@@ -226,14 +210,6 @@ def test_a_series_is_taken_by_its_names(published):
     expected = dc.area.map_accuracy(published, areas)
     np.testing.assert_array_equal(dc.area.map_accuracy(published, backwards).areas, expected.areas)
     assert dc.area.area_weighted(published, backwards) == dc.area.area_weighted(published, areas)
-    # Numbers that pandas gives by itself are no names, unless the classes have them.
-    np.testing.assert_array_equal(
-        dc.area.map_accuracy(published, pd.Series(PIXELS)).areas, expected.areas
-    )
-    numbered = dc.ConfusionMatrix.from_counts(OLOFSSON_2014.T, labels=[3, 2, 1, 0])
-    np.testing.assert_array_equal(
-        dc.area.map_accuracy(numbered, pd.Series(PIXELS[::-1])).areas, expected.areas
-    )
 
 
 def test_a_series_of_other_names_is_refused(published):
@@ -243,9 +219,10 @@ def test_a_series_of_other_names_is_refused(published):
     with pytest.raises(dc.InputError, match="got 'deforestation' missing and 'loss' unk") as caught:
         dc.area.map_accuracy(published, pd.Series(PIXELS, index=["loss", *NAMES[1:]]))
     assert "a list has the areas in matrix order" in str(caught.value)
-    with pytest.raises(dc.InputError, match="once, got 'forest gain' more than once") as caught:
+    with pytest.raises(dc.InputError, match="got 'deforestation', 'forest gain'"):
+        dc.area.map_accuracy(published, pd.Series(PIXELS))
+    with pytest.raises(dc.InputError, match="once, got some more than once"):
         dc.area.area_weighted(published, pd.Series([*PIXELS, 1], index=[*NAMES, NAMES[1]]))
-    assert "groupby(level=0).sum()" in str(caught.value)
 
 
 def test_a_class_without_area_and_samples_is_undefined():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from deconfuse._checks import Label, as_label, from_torch, show
+from deconfuse._checks import Label, from_torch, is_from, show
 from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -167,8 +167,8 @@ def area_weighted(cm: ConfusionMatrix | Any, areas: Areas) -> ConfusionMatrix:
     cm : ConfusionMatrix or array-like of shape (n_classes, n_classes)
         Counts of checked points: reference classes on rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit. A series of pandas, or a frame of one column, is
-        taken by the names in its index, unless it only has the numbers that pandas gives by itself.
+        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
+        index.
 
     Returns
     -------
@@ -211,8 +211,8 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
         Unweighted counts of points drawn at random within each map class: reference classes on
         rows, map classes on columns.
     areas : mapping of class to area, or sequence in matrix order
-        Mapped area of each class, in any unit. A series of pandas, or a frame of one column, is
-        taken by the names in its index, unless it only has the numbers that pandas gives by itself.
+        Mapped area of each class, in any unit. A series of pandas is taken by the names in its
+        index.
 
     Returns
     -------
@@ -357,7 +357,13 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
 
 
 def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
-    areas = _by_name(labels, _column(from_torch(areas)))
+    if is_from(areas, "pandas", "Series"):
+        # It has names: taken by position, an area could become another class's.
+        names = areas.index.tolist()  # type: ignore[union-attr]
+        if len(set(names)) < len(names):
+            raise InputError("`areas` must name each class once, got some more than once.")
+        areas = dict(zip(names, areas, strict=True))
+    areas = from_torch(areas)
     if isinstance(areas, Mapping):
         missing = [label for label in labels if label not in areas]
         unknown = [label for label in areas if label not in labels]
@@ -381,38 +387,3 @@ def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
             f" {len(labels)} classes."
         )
     return values
-
-
-def _column(areas: Any) -> Any:
-    """Return the one column of a frame; what is no frame is returned as it is."""
-    # Series have no such attribute, and mappings not one of this meaning.
-    if not hasattr(areas, "columns") or isinstance(areas, Mapping):
-        return areas
-    names = [str(name) for name in getattr(areas, "column_names", areas.columns)]
-    if len(names) != 1:
-        raise InputError(
-            f"`areas` must have one area per class, got a table with the columns {show(names)}.",
-            hint="give one column, with the classes as its index where the library has one.",
-        )
-    if hasattr(areas, "iloc"):
-        return areas.iloc[:, 0]
-    return [area for (area,) in np.asarray(areas)]
-
-
-def _by_name(labels: tuple[Label, ...], areas: Any) -> Any:
-    """Return areas with an index, as a series of pandas, as a mapping of their names."""
-    index = getattr(areas, "index", None)
-    # Lists have a method of that name.
-    if index is None or callable(index):
-        return areas
-    names = [as_label(name, what="The index of areas") for name in index]
-    if names == list(range(len(names))) and set(names) != set(labels):
-        # What pandas counts by itself where nobody gave names.
-        return areas
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"`areas` must name each class of the matrix once, got {show(twice)} more than once.",
-            hint="sum them first, as `areas.groupby(level=0).sum()` does.",
-        )
-    return dict(zip(names, areas, strict=True))

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from deconfuse.cli import console
-from deconfuse.cli.found import show_findings
 from deconfuse.cli.inputs import (
     Wanted,
     called,
@@ -164,7 +163,7 @@ def report(
     if json:
         console.print_json({"path": str(page), "title": name, **study.to_dict()})
     else:
-        show_findings(console.out(), study)
+        console.show_findings(study)
     leave_page(page, open_page=open_page)
 
 

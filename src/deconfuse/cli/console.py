@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -22,10 +22,24 @@ from rich.text import Text
 from deconfuse._text import printable
 from deconfuse.errors import DeconfuseError, DeconfuseWarning
 
-__all__ = ["err", "out", "plain", "print_json", "say", "say_error", "show_warnings", "working"]
+if TYPE_CHECKING:
+    from deconfuse.reporting.study import Study
+
+__all__ = [
+    "err",
+    "out",
+    "plain",
+    "print_json",
+    "say",
+    "say_error",
+    "show_findings",
+    "show_warnings",
+    "working",
+]
 
 # Wide enough that nothing is wrapped where no person looks: a file or another program.
 _PIPE_WIDTH = 10_000
+_MOST_OF_A_KIND = 3
 
 
 def _console(*, stderr: bool) -> Console:
@@ -55,6 +69,28 @@ def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
     sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def show_findings(study: Study) -> None:
+    """Print the headline and the first findings of each kind; the page has all, with advice."""
+    from deconfuse.reporting.kinds import by_kind
+
+    console = out()
+    console.print(Text(printable(study.headline), style="bold"))
+    for kind, findings in by_kind(study.findings):
+        for finding in findings[:_MOST_OF_A_KIND]:
+            _print_item(console, printable(finding.sentence), kind.colour)
+        if len(findings) > _MOST_OF_A_KIND:
+            more = len(findings) - _MOST_OF_A_KIND
+            console.print(Text(f"  and {more:,} more like this", style="dim"))
+
+
+def _print_item(console: Console, sentence: str, colour: str) -> None:
+    """Print a sentence behind a bullet, its further lines indented."""
+    lines = Text(sentence).wrap(console, max(console.width - 2, 20))
+    for k, line in enumerate(lines):
+        mark = "• " if k == 0 else "  "
+        console.print(Text.assemble((mark, colour), line), soft_wrap=True)
 
 
 def say(text: str) -> None:

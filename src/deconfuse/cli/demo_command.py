@@ -78,7 +78,6 @@ def demo(
 def _tell(data: Demo, study: Study) -> None:
     from rich.text import Text
 
-    from deconfuse.cli.found import show_findings
     from deconfuse.reporting.display import print_matrix
 
     out, found, trained = console.out(), study.diagnosis(), data.trained
@@ -110,7 +109,7 @@ def _tell(data: Demo, study: Study) -> None:
             f" {significant(pair.similarity)}, though by counts this pair has rank {pair.raw_rank}."
         )
     out.print()
-    show_findings(out, study)
+    console.show_findings(study)
     by_bi, by_counts = (data.agreement_of_errors(m) for m in (bi.matrix, data.cm.counts))
     out.print(
         Text.assemble(

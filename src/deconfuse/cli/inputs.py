@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deconfuse.cli.class_lists import in_order
 from deconfuse.cli.console import say, working
+from deconfuse.cli.options import Reading, split_names
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reading.fetched import TwoModels
     from deconfuse.reading.prediction_table import PredictionTable
@@ -70,7 +69,7 @@ def read_input(source: str, reading: Reading, wanted: Wanted | None = None) -> I
     with _opened(source, reading) as opened:
         is_matrix, samples = isinstance(opened, ConfusionMatrix), None
         if isinstance(opened, ConfusionMatrix):
-            cm = opened if reading.labels is None else in_order(opened, reading.labels)
+            cm = opened if reading.labels is None else _over(opened, reading.labels)
         else:
             with working(f"Counting {called(source)}"):
                 cm = opened.count(reading.columns, reading.classes)
@@ -82,6 +81,21 @@ def read_input(source: str, reading: Reading, wanted: Wanted | None = None) -> I
     beside = f", {cm.n_samples - cm.total:,.12g} with an outcome" if cm.outcomes else ""
     say(f"{called(source)}: {counted} of {classes}{beside}")
     return Input(cm, is_matrix, samples)
+
+
+def _over(cm: ConfusionMatrix, labels: str) -> ConfusionMatrix:
+    """Return a matrix over the classes of ``--labels``, in their order."""
+    from deconfuse.classes import parse_label
+
+    texts = split_names(labels, "--labels")
+    names = [parse_label(text, cm.classes.kind) for text in texts]
+    if None in names:
+        raise InputError(
+            f"`--labels` must be of the type of the classes, {cm.classes.kind}, got"
+            f" {texts[names.index(None)]!r}.",
+            hint=f"the data has {cm.labels[0]!r}, for instance.",
+        )
+    return cm.reindex(names)
 
 
 def read_matrices(sources: Sequence[str], reading: Reading) -> ConfusionMatrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from deconfuse.cli.class_lists import split_names
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "TextOption",
     "TitleOption",
     "UnionOption",
+    "split_names",
     "takes_reading",
 ]
 
@@ -273,6 +274,17 @@ class Reading:
         if all("=" in name for name in names):
             return _assigned(names, "--scores")
         return names if len(names) > 1 else names[0]
+
+
+def split_names(names: str, option: str) -> list[str]:
+    """Return names that are separated by commas; as in CSV, a name with a comma is quoted."""
+    found = [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
+    if not found or "" in found:
+        raise InputError(
+            f"`{option}` must be names separated by commas, got {names!r}.",
+            hint=f"as in {option} cat,dog,bird.",
+        )
+    return found
 
 
 def _assigned(pairs: Sequence[str], option: str) -> dict[str, str]:

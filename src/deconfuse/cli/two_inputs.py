@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deconfuse.cli.class_lists import over_both
 from deconfuse.cli.console import say
 from deconfuse.cli.inputs import Input, called
 from deconfuse.errors import InputError
@@ -57,7 +56,8 @@ def join_inputs(first: Input, second: Input, reading: Reading, matching: Matchin
             return paired_inputs(models, reading)
     one, other = first.cm, second.cm
     if matching.union:
-        one, other = over_both(one, other)
+        classes = one.classes.union(other.classes)
+        one, other = one.reindex(classes), other.reindex(classes)
     _refuse_other_classes(matching.files, one, other)
     if matching.id is None:
         _suggest_pairing(one, other, matching)
