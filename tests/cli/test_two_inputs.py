@@ -148,8 +148,8 @@ def test_labels_that_do_not_fit_are_refused(run, tmp_path):
     for labels, message in [
         ("2", "Every value of column 'label' must be one of `--labels`, got 3."),
         ("2,3,2", "`--labels` must be distinct, got '2' more than once."),
-        ("2,,3", "`--labels` must be names with commas between, got '2,,3'."),
-        ("", "`--labels` must be names with commas between, got ''."),
+        ("2,,3", "`--labels` must be names separated by commas, got '2,,3'."),
+        ("", "`--labels` must be names separated by commas, got ''."),
         ("two,3", "`--labels` must be of the type of the classes, int, got 'two'."),
     ]:
         ran = run("normalize", "a.csv", "--labels", labels)
