@@ -36,10 +36,10 @@ class DenseKernel:
             self.matrix = scaled(self.matrix, self.left[:, None], self.right)
 
     def times(self, vector: FloatArray) -> FloatArray:
-        return self.matrix @ vector
+        return self.matrix.dot(vector)
 
     def transposed_times(self, vector: FloatArray) -> FloatArray:
-        return vector @ self.matrix
+        return vector.dot(self.matrix)
 
     def squares_times(self, vector: FloatArray) -> FloatArray:
         """Return ``sum_j P_ij² vector_j`` for each row."""
@@ -115,6 +115,10 @@ class SparseKernel:
         self.counts.data *= right.take(self.counts.indices, out=self.entry_scratch, mode="clip")
         self.epsilon_rows *= left
         self.epsilon_columns *= right
+        self.remember(left, right)
+
+    def remember(self, left: FloatArray, right: FloatArray) -> None:
+        """Add factors to those absorbed so far."""
         self.left, self.right = self.left.times(left), self.right.times(right)
 
     def _equilibrate(self, epsilon: float) -> None:

@@ -124,24 +124,28 @@ class ScalingProblem:
             The same relative to the total or, where targets differ, to each target: with n rows, a
             gap counts 1/total or 1/(n target), whichever is more.
         """
-        row_sums, column_sums = self.margins(left, right)
-        row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
-        residuals = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
-        errors = np.einsum("...i,...i->...", row_gaps, self.row_weights)
-        errors = errors + np.einsum("...j,...j->...", column_gaps, self.column_weights)
-        return np.atleast_1d(residuals), np.atleast_1d(errors)
+        residuals = errors = np.zeros(self.shape[0] if len(self.shape) == 3 else 1)
+        weights = self.row_weights, self.column_weights
+        targets = self.rows, self.columns
+        for sums, target, weight in zip(self.margins(left, right), targets, weights, strict=True):
+            gaps = np.abs(sums - target)
+            residuals = residuals + np.add.reduce(gaps, axis=-1)
+            errors = errors + np.add.reduce(gaps * weight, axis=-1)
+        return residuals, errors
 
     def margins(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
         """Return row and column sums of the scaled matrix, without building a large one."""
         matrix = self.matrix
         if left.is_narrow and right.is_narrow and not self.spans_many_decades:
             x, y = left.plain, right.plain
-            if isinstance(matrix, np.ndarray):
-                row_sums = (matrix @ y[..., None])[..., 0]
-                column_sums = (x[..., None, :] @ matrix)[..., 0, :]
-            else:
+            if not isinstance(matrix, np.ndarray):
                 row_sums = matrix @ y + self.epsilon * y.sum()
                 column_sums = matrix.T @ x + self.epsilon * x.sum()
+            elif matrix.ndim == 2:
+                row_sums, column_sums = matrix.dot(y), x.dot(matrix)
+            else:
+                row_sums = (matrix @ y[..., None])[..., 0]
+                column_sums = (x[..., None, :] @ matrix)[..., 0, :]
             return x * row_sums, y * column_sums
         if isinstance(matrix, np.ndarray):
             cells = scaled(matrix, left[..., None], right[..., None, :])
@@ -158,9 +162,8 @@ class ScalingProblem:
 
 
 def _weights(targets: FloatArray) -> FloatArray:
-    total = targets.sum(axis=-1, keepdims=True)
-    weights: FloatArray = np.maximum(1.0 / total, 1.0 / (targets.shape[-1] * targets))
-    return weights
+    total = np.add.reduce(targets, axis=-1, keepdims=True)
+    return np.asarray(1.0 / np.minimum(total, targets.shape[-1] * targets))
 
 
 def bistochastic(counts: Matrix, epsilon: float) -> ScalingProblem:
