@@ -158,10 +158,13 @@ def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_
 def balanced(left: Factors, right: Factors) -> tuple[Factors, Factors]:
     """Share the free constant evenly between the two sides: the mean logarithms become equal."""
     shift = 0.5 * (_mean_log(left) - _mean_log(right))
+    if np.abs(shift).max() < _NARROW:
+        return left.times(np.exp(-shift)), right.times(np.exp(shift))
     whole = np.rint(shift / _LOG_2).astype(np.int32)
     rest = np.exp(shift - whole * _LOG_2)
     return left.times(1.0 / rest).shifted(-whole), right.times(rest).shifted(whole)
 
 
 def _mean_log(factors: Factors) -> FloatArray:
-    return np.add.reduce(factors.logs, axis=-1, keepdims=True) / factors.logs.shape[-1]
+    logs = np.log(factors.fraction) + _LOG_2 * factors.exponent
+    return np.asarray(np.add.reduce(logs, axis=-1, keepdims=True) / logs.shape[-1])

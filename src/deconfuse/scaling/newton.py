@@ -29,7 +29,6 @@ __all__ = ["newton_direct", "newton_stack", "step_along"]
 SAFE_SPREAD = 1.0
 # exp of a step this long stays far from overflow.
 LONGEST_STEP = 100.0
-_STEPS_IN_RANGE = 4
 _SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 6
 _HALVINGS = 40
@@ -50,7 +49,6 @@ def newton_direct(
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
     ones = np.ones(columns.shape)
     roots = np.sqrt(columns)
-    left, right = np.ones(rows.shape), ones
     best, since_best, steps = np.inf, 0, 0
     while True:
         gradient = kernel.times(ones)
@@ -59,18 +57,11 @@ def newton_direct(
         since_best = 0 if error < 0.5 * best else since_best + 1
         best = min(error, best)
         if not goal < error < np.inf or since_best > 4 * _STALL_STEPS or steps == max_steps:
-            kernel.remember(left, right)
             return steps, error
         direction = _direction(kernel.matrix, gradient, roots, since_best > _STALL_STEPS)
         row_step, column_sums = step_along(kernel, direction, gradient, problem)
-        column_step = columns / column_sums
-        kernel.multiply_matrix(row_step, column_step)
-        left, right = left * row_step, right * column_step
+        kernel.multiply(row_step, columns / column_sums)
         steps += 1
-        # The product of a few steps stays in range, and factors are slow to remember.
-        if steps % _STEPS_IN_RANGE == 0:
-            kernel.remember(left, right)
-            left, right = np.ones(rows.shape), ones
 
 
 def newton_stack(
@@ -230,8 +221,8 @@ def _direction(
 ) -> FloatArray:
     """Solve the Laplacian system of one matrix for the Newton direction.
 
-    ``roots`` are the square roots of the column targets. This is `_directions` in fewer calls,
-    each of which costs more than it computes where classes are few.
+    ``roots`` are the square roots of the column targets. Where classes are few, every call costs
+    more than it computes, and so there are no more than needed.
     """
     parts = matrix / roots
     links = parts.dot(parts.T)
@@ -239,10 +230,11 @@ def _direction(
     links.reshape(-1)[::every] = 0.0
     if not is_stalled:
         degrees = np.add.reduce(links, axis=1)
-        system = degrees[:, None] * (degrees / np.add.reduce(degrees))
-        system -= links
+        system = -links
         diagonal = system.reshape(-1)[::every]
-        diagonal += degrees
+        diagonal[...] = degrees
+        # Constants are null vectors: the row of most links is held where it is.
+        diagonal[degrees.argmax()] *= 2.0
         _, direction, info = lapack.dposv(system.T, -gradient, lower=1, overwrite_a=1)
         if info == 0 and gradient.dot(direction) < 0.0:
             return direction

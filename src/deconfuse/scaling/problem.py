@@ -124,14 +124,13 @@ class ScalingProblem:
             The same relative to the total or, where targets differ, to each target: with n rows, a
             gap counts 1/total or 1/(n target), whichever is more.
         """
-        residuals = errors = np.zeros(self.shape[0] if len(self.shape) == 3 else 1)
-        weights = self.row_weights, self.column_weights
-        targets = self.rows, self.columns
-        for sums, target, weight in zip(self.margins(left, right), targets, weights, strict=True):
-            gaps = np.abs(sums - target)
-            residuals = residuals + np.add.reduce(gaps, axis=-1)
-            errors = errors + np.add.reduce(gaps * weight, axis=-1)
-        return residuals, errors
+        row_sums, column_sums = self.margins(left, right)
+        row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
+        row_errors, column_errors = row_gaps * self.row_weights, column_gaps * self.column_weights
+        # Unlike `sum`, `reduce` is a single call, which is what a small matrix costs.
+        residuals = np.add.reduce(row_gaps, axis=-1) + np.add.reduce(column_gaps, axis=-1)
+        errors = np.add.reduce(row_errors, axis=-1) + np.add.reduce(column_errors, axis=-1)
+        return residuals.reshape(-1), errors.reshape(-1)
 
     def margins(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
         """Return row and column sums of the scaled matrix, without building a large one."""
