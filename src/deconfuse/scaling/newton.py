@@ -32,6 +32,8 @@ LONGEST_STEP = 100.0
 _SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 6
 _HALVINGS = 40
+# Farthest that two neighbouring groups of rows are moved from each other in one step.
+_WIDEST_GAP = 30.0
 # The dual function is a sum of about the total of the targets, so changes below this share of it
 # drown in rounding and prove nothing.
 _NOISE = 1e-13
@@ -112,6 +114,9 @@ def step_along(
     spread = float(direction.max() - direction.min())
     if spread <= SAFE_SPREAD:
         return _moved(kernel, direction)
+    if spread > _WIDEST_GAP:
+        direction = _without_wide_gaps(direction)
+        spread = float(direction.max() - direction.min())
     slope = float(gradient.dot(direction))
     length = min(1.0, LONGEST_STEP / max(spread, 1e-300))
     linear = float(direction.dot(rows))
@@ -172,6 +177,21 @@ def _steps(
         return _dot(row_sums - rows, direction)
 
     return move(np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope)))
+
+
+def _without_wide_gaps(direction: FloatArray) -> FloatArray:
+    """Return a direction in which rows move far from each other only in small parts.
+
+    Two groups of rows between which there is next to no link may be sent thousands of units apart,
+    and a step short enough for that is no step for all others. So the gaps between components in
+    order of size are cut. The result descends too: the rows above any gap have only links to lower
+    ones, so that by the Laplacian system their gradients add up to less than zero.
+    """
+    order = np.argsort(direction)
+    gaps = np.diff(direction[order], prepend=direction[order[0]])
+    cut = np.empty_like(direction)
+    cut[order] = np.cumsum(np.minimum(gaps, _WIDEST_GAP))
+    return np.asarray(cut - cut.mean())
 
 
 def _moved(kernel: Kernel, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
