@@ -84,7 +84,7 @@ class Balanced:
         sensitivity = Sensitivity.of(matrix)
         variances = sensitivity.variances(noise * matrix)
         seen = self.counts.toarray() * factors
-        own = noise * sensitivity.own_effects**2
+        own = noise * _own_effects(sensitivity) ** 2
         low, high = _error_interval(matrix, seen, noise, (own, variances), level)
         errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
         for end, diagonal in zip(
@@ -212,6 +212,13 @@ def _around(
 ) -> tuple[FloatArray, FloatArray]:
     low, high = score_interval(seen, seen * (1 - seen) / samples, samples, level)
     return np.minimum(low, cells), np.maximum(high, cells)
+
+
+def _own_effects(sensitivity: Sensitivity) -> FloatArray:
+    """Return by how much each cell moves with noise of its own."""
+    rows = sensitivity.row_block.diagonal()[:, None]
+    columns = sensitivity.column_block.diagonal()
+    return np.asarray(1.0 - sensitivity.matrix * (rows + 2 * sensitivity.cross_block + columns))
 
 
 def balance(shrunk: ShrunkCounts, counts: sparse.csr_array, uneven: sparse.csr_array) -> Balanced:
