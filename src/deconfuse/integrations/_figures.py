@@ -55,7 +55,7 @@ def draw(n: Normalized) -> Figure:
     # All in inches, and given: matplotlib's search for a layout takes longer than the drawing.
     side = min(12.0, max(3.5, 2.0 + 0.35 * n.n_classes))
     names = 0.083 * max(len(text) for text in label_texts(n.labels))
-    outcomes = 0.5 * len(n.source.outcomes) + 0.4 * bool(n.source.outcomes)
+    outcomes = 0.5 * len(n.source.outcomes) + 0.8 * bool(n.source.outcomes)
     left, below, right, above = names + 0.8, names + outcomes + 0.7, outcomes + 1.0, 0.8
     width, height = left + side + right, below + side + above
     figure = Figure(figsize=(width, height))
