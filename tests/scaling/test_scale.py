@@ -317,6 +317,31 @@ def test_newton_that_stalls_is_helped_by_sweeps() -> None:
     assert both.residual <= 1e-10
 
 
+def test_groups_of_rows_without_a_link_to_speak_of_hold_nobody_up() -> None:
+    # Targets over nine decades. Rows 1, 5 and 6 are linked to the others by a cell that has to
+    # carry 1e-7: Newton sends them thousands of units away, and all others wait for them.
+    matrix = np.zeros((7, 7))
+    cells = {
+        (0, 4): 0.1336, (1, 1): 1.5597, (1, 2): 57.471, (2, 1): 185.0, (2, 4): 149.6,
+        (3, 3): 0.013639, (3, 4): 2.648, (4, 4): 0.0050473, (4, 5): 0.29772,
+        (5, 0): 0.04038, (5, 6): 0.59893, (6, 0): 0.34142, (6, 2): 260.33,
+    }  # fmt: skip
+    for cell, entry in cells.items():
+        matrix[cell] = entry
+    rows = np.array([
+        14399823.694366455, 0.0089569091796875, 3.4580841064453125, 1475.7953186035156,
+        34262.738021850586, 28059.652328491211, 53007.928070068359,
+    ])  # fmt: skip
+    columns = np.array([
+        27978.246185302734, 0.0035858154296875, 52990.504821777344, 1475.795166015625,
+        14399827.266174316, 34262.621154785156, 98.838058471679688,
+    ])  # fmt: skip
+    s = dc.scale(matrix, rows, columns)
+    assert s.iterations < 50
+    np.testing.assert_allclose(s.matrix.sum(axis=1), rows, rtol=1e-9)
+    np.testing.assert_allclose(s.matrix.sum(axis=0), columns, rtol=1e-9)
+
+
 def test_rare_targets_are_told_from_impossible_ones() -> None:
     matrix = np.array([[1e9, 1e3, 0.0], [2e3, 1e6, 1.0], [0.0, 1.0, 3.0]])
     s = dc.scale(matrix, matrix.sum(axis=1), matrix.sum(axis=0))

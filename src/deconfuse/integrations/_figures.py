@@ -50,10 +50,15 @@ def draw(n: Normalized) -> Figure:
     from matplotlib.figure import Figure
 
     from deconfuse import ConfusionMatrixDisplay
+    from deconfuse.reporting.drawing import label_texts
 
-    side = min(14.0, max(5.0, 2.5 + 0.35 * n.n_classes))
-    figure = Figure(figsize=(side + 0.8, side), layout="constrained")
-    ConfusionMatrixDisplay(n).plot(ax=figure.subplots())
-    # Everything has its place now; finding it again costs as much as the drawing.
-    figure.set_layout_engine("none")
+    # All in inches, and given: matplotlib's search for a layout takes longer than the drawing.
+    side = min(12.0, max(3.5, 2.0 + 0.35 * n.n_classes))
+    names = 0.083 * max(len(text) for text in label_texts(n.labels))
+    outcomes = 0.5 * len(n.source.outcomes) + 0.8 * bool(n.source.outcomes)
+    left, below, right, above = names + 0.8, names + outcomes + 0.7, outcomes + 1.0, 0.8
+    width, height = left + side + right, below + side + above
+    figure = Figure(figsize=(width, height))
+    ax = figure.add_axes((left / width, below / height, side / width, side / height))
+    ConfusionMatrixDisplay(n).plot(ax=ax)
     return figure

@@ -57,11 +57,12 @@ class Factors:
     def times(self, values: FloatArray) -> Factors:
         """Return these factors multiplied by plain numbers."""
         fraction, exponent = np.frexp(self.fraction * values)
-        return Factors(fraction, self.exponent + exponent)
+        exponent += self.exponent
+        return Factors(fraction, exponent)
 
     def shifted(self, exponent: Any) -> Factors:
         """Return these factors multiplied by powers of two."""
-        return Factors(self.fraction, (self.exponent + exponent).astype(np.int32))
+        return Factors(self.fraction, self.exponent + exponent)
 
     def __getitem__(self, index: Any) -> Factors:
         return Factors(self.fraction[index], self.exponent[index])
@@ -69,8 +70,11 @@ class Factors:
     @cached_property
     def plain(self) -> FloatArray:
         """The factors as numbers, infinite or zero where they leave the range."""
-        with np.errstate(over="ignore", under="ignore"):
+        if self.is_narrow:
             values: FloatArray = np.ldexp(self.fraction, self.exponent)
+        else:
+            with np.errstate(over="ignore", under="ignore"):
+                values = np.ldexp(self.fraction, self.exponent)
         values.flags.writeable = False
         return values
 
@@ -154,12 +158,13 @@ def drop_cells(matrix: sparse.csr_array, cells: NDArray[np.intp]) -> sparse.csr_
 def balanced(left: Factors, right: Factors) -> tuple[Factors, Factors]:
     """Share the free constant evenly between the two sides: the mean logarithms become equal."""
     shift = 0.5 * (_mean_log(left) - _mean_log(right))
-    whole = np.rint(shift / _LOG_2)
+    if np.abs(shift).max() < _NARROW:
+        return left.times(np.exp(-shift)), right.times(np.exp(shift))
+    whole = np.rint(shift / _LOG_2).astype(np.int32)
     rest = np.exp(shift - whole * _LOG_2)
     return left.times(1.0 / rest).shifted(-whole), right.times(rest).shifted(whole)
 
 
 def _mean_log(factors: Factors) -> FloatArray:
-    logs = np.log(factors.fraction).sum(axis=-1, keepdims=True)
-    logs += _LOG_2 * factors.exponent.sum(axis=-1, keepdims=True)
-    return np.asarray(logs / factors.fraction.shape[-1])
+    logs = np.log(factors.fraction) + _LOG_2 * factors.exponent
+    return np.asarray(np.add.reduce(logs, axis=-1, keepdims=True) / logs.shape[-1])

@@ -16,15 +16,49 @@ from deconfuse.scaling.problem import ScalingProblem
 __all__ = ["DenseKernel", "Kernel", "SparseKernel", "make_kernel"]
 
 _BLOCK = 256
+# The product of this many steps stays in range.
+_STEPS_IN_RANGE = 3
 
 
-class DenseKernel:
+class _Absorbing:
+    """Remembers the product of all factors absorbed so far."""
+
+    def __init__(self) -> None:
+        self._factors: tuple[Factors, Factors] | None = None
+        self._latest: list[tuple[FloatArray, FloatArray]] = []
+
+    def remember(self, left: FloatArray, right: FloatArray) -> None:
+        """Add factors to those absorbed so far."""
+        self._latest.append((left, right))
+        if len(self._latest) == _STEPS_IN_RANGE:
+            self._gather()
+
+    def factors(self) -> tuple[Factors, Factors]:
+        """Return the product of all factors absorbed so far, of which there are some."""
+        if self._latest:
+            self._gather()
+        assert self._factors is not None
+        return self._factors
+
+    def _gather(self) -> None:
+        # Plain products are fast, factors keep their range.
+        left, right = self._latest[0]
+        for row_step, column_step in self._latest[1:]:
+            left, right = left * row_step, right * column_step
+        self._latest.clear()
+        if self._factors is None:
+            self._factors = Factors.of(left), Factors.of(right)
+        else:
+            self._factors = self._factors[0].times(left), self._factors[1].times(right)
+
+
+class DenseKernel(_Absorbing):
     """A dense matrix being scaled in place."""
 
     def __init__(self, problem: ScalingProblem) -> None:
+        super().__init__()
         assert isinstance(problem.matrix, np.ndarray)
         self.matrix: FloatArray = problem.matrix
-        self.left, self.right = _ones(problem.shape[0]), _ones(problem.shape[1])
         # The problem's array is never written to; the first product makes our own.
         self._owns_matrix = problem.spans_many_decades
         if self._owns_matrix:
@@ -32,14 +66,14 @@ class DenseKernel:
             highest = np.where(self.matrix > 0, exponents, np.iinfo(np.int32).min // 4)
             row_shift = -highest.max(axis=1)
             column_shift = -(highest + row_shift[:, None]).max(axis=0)
-            self.left, self.right = self.left.shifted(row_shift), self.right.shifted(column_shift)
-            self.matrix = scaled(self.matrix, self.left[:, None], self.right)
+            self._factors = left, right = _powers(row_shift), _powers(column_shift)
+            self.matrix = scaled(self.matrix, left[:, None], right)
 
     def times(self, vector: FloatArray) -> FloatArray:
-        return self.matrix @ vector
+        return self.matrix.dot(vector)
 
     def transposed_times(self, vector: FloatArray) -> FloatArray:
-        return vector @ self.matrix
+        return vector.dot(self.matrix)
 
     def squares_times(self, vector: FloatArray) -> FloatArray:
         """Return ``sum_j P_ij² vector_j`` for each row."""
@@ -47,34 +81,26 @@ class DenseKernel:
 
     def multiply(self, left: FloatArray, right: FloatArray) -> None:
         """Absorb a row factor and a column factor."""
-        self.multiply_matrix(left, right)
-        self.remember(left, right)
-
-    def multiply_matrix(self, left: FloatArray, right: FloatArray) -> None:
-        """Multiply the matrix by factors that are still to be remembered."""
         if self._owns_matrix:
             self.matrix *= left[:, None]
         else:
             self.matrix = left[:, None] * self.matrix
             self._owns_matrix = True
         self.matrix *= right
-
-    def remember(self, left: FloatArray, right: FloatArray) -> None:
-        """Add factors to those absorbed so far."""
-        self.left, self.right = self.left.times(left), self.right.times(right)
+        self.remember(left, right)
 
 
-class SparseKernel:
+class SparseKernel(_Absorbing):
     """Sparse counts plus ``epsilon_rows epsilon_columnsᵀ``, both being scaled in place."""
 
     def __init__(self, problem: ScalingProblem) -> None:
+        super().__init__()
         n_rows, n_columns = problem.shape
         source = problem.matrix
         assert isinstance(source, sparse.csr_array)
         self.entry_rows = np.repeat(
             np.arange(n_rows, dtype=source.indices.dtype), np.diff(source.indptr)
         )
-        self.left, self.right = _ones(n_rows), _ones(n_columns)
         self.epsilon_rows = np.full(n_rows, problem.epsilon)
         self.epsilon_columns = np.ones(n_columns)
         self.counts = sparse.csr_array(
@@ -115,25 +141,26 @@ class SparseKernel:
         self.counts.data *= right.take(self.counts.indices, out=self.entry_scratch, mode="clip")
         self.epsilon_rows *= left
         self.epsilon_columns *= right
-        self.left, self.right = self.left.times(left), self.right.times(right)
+        self.remember(left, right)
 
     def _equilibrate(self, epsilon: float) -> None:
         """Bring the largest entry of every row, then column, near one by powers of two."""
         _, exponents = np.frexp(self.counts.data)
         at_least = np.frexp(epsilon)[1] if epsilon else np.iinfo(np.int32).min // 4
-        row_shift = -_highest(exponents, self.entry_rows, self.left.fraction.size, at_least)
+        n_rows, n_columns = self.counts.shape
+        row_shift = -_highest(exponents, self.entry_rows, n_rows, at_least)
         exponents = exponents + row_shift[self.entry_rows]
         at_least += row_shift.max()
         columns = self.counts.indices
-        column_shift = -_highest(exponents, columns, self.right.fraction.size, at_least)
-        self.left, self.right = self.left.shifted(row_shift), self.right.shifted(column_shift)
-        self.counts.data = scaled(self.counts.data, self.left[self.entry_rows], self.right[columns])
+        column_shift = -_highest(exponents, columns, n_columns, at_least)
+        self._factors = left, right = _powers(row_shift), _powers(column_shift)
+        self.counts.data = scaled(self.counts.data, left[self.entry_rows], right[columns])
         # One side may leave the range where the product does not: half of epsilon goes to each.
         root = np.full(1, epsilon**0.5)
-        one = _ones(1)
+        one = _powers(np.zeros(1, dtype=np.int32))
         middle = int(column_shift.mean()) if epsilon else 0
-        self.epsilon_rows = scaled(root, self.left.shifted(middle), one)
-        self.epsilon_columns = scaled(root, self.right.shifted(-middle), one)
+        self.epsilon_rows = scaled(root, left.shifted(middle), one)
+        self.epsilon_columns = scaled(root, right.shifted(-middle), one)
 
 
 Kernel = DenseKernel | SparseKernel
@@ -144,8 +171,9 @@ def make_kernel(problem: ScalingProblem) -> Kernel:
     return SparseKernel(problem) if problem.is_sparse else DenseKernel(problem)
 
 
-def _ones(size: int) -> Factors:
-    return Factors(np.ones(size), np.zeros(size, dtype=np.int32))
+def _powers(exponent: NDArray[np.int32]) -> Factors:
+    """Return powers of two."""
+    return Factors(np.ones(exponent.shape), exponent)
 
 
 def _highest(

@@ -21,18 +21,22 @@ import numpy as np
 from scipy.linalg import lapack
 
 from deconfuse.scaling.factors import Factors, FloatArray
-from deconfuse.scaling.kernels import DenseKernel
+from deconfuse.scaling.kernels import DenseKernel, Kernel
 from deconfuse.scaling.problem import ScalingProblem
 
-__all__ = ["LONGEST_STEP", "SAFE_SPREAD", "newton_direct", "newton_stack", "up_to_the_minimum"]
+__all__ = ["newton_direct", "newton_stack", "step_along"]
 
 SAFE_SPREAD = 1.0
 # exp of a step this long stays far from overflow.
 LONGEST_STEP = 100.0
-_STEPS_IN_RANGE = 4
 _SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 6
 _HALVINGS = 40
+# Farthest that two neighbouring groups of rows are moved from each other in one step.
+_WIDEST_GAP = 30.0
+# The dual function is a sum of about the total of the targets, so changes below this share of it
+# drown in rounding and prove nothing.
+_NOISE = 1e-13
 # Share of the first slope that may be left, either way, where the search ends.
 _SLOPE_LEFT = 0.3
 
@@ -46,27 +50,20 @@ def newton_direct(
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
     ones = np.ones(columns.shape)
-    left, right = np.ones(rows.shape), ones
+    roots = np.sqrt(columns)
     best, since_best, steps = np.inf, 0, 0
     while True:
-        gradient = kernel.matrix @ ones
+        gradient = kernel.times(ones)
         gradient -= rows
-        error = float(np.abs(gradient) @ weights)
+        error = float(np.abs(gradient).dot(weights))
         since_best = 0 if error < 0.5 * best else since_best + 1
         best = min(error, best)
         if not goal < error < np.inf or since_best > 4 * _STALL_STEPS or steps == max_steps:
-            kernel.remember(left, right)
             return steps, error
-        direction = _direction(kernel.matrix, gradient, columns, since_best > _STALL_STEPS)
-        row_step, column_sums = _step(kernel.matrix, direction, gradient, rows, columns)
-        column_step = columns / column_sums
-        kernel.multiply_matrix(row_step, column_step)
-        left, right = left * row_step, right * column_step
+        direction = _direction(kernel.matrix, gradient, roots, since_best > _STALL_STEPS)
+        row_step, column_sums = step_along(kernel, direction, gradient, problem)
+        kernel.multiply(row_step, columns / column_sums)
         steps += 1
-        # The product of a few steps stays in range, and factors are slow to remember.
-        if steps % _STEPS_IN_RANGE == 0:
-            kernel.remember(left, right)
-            left, right = np.ones(rows.shape), ones
 
 
 def newton_stack(
@@ -96,8 +93,8 @@ def newton_stack(
         if not going.all():
             members, matrix, gradient = members[going], matrix[going], gradient[going]
         u, v = rows[members], columns[members]
-        direction = _direction(matrix, gradient, v, is_stalled=False)
-        row_step, column_sums = _step(matrix, direction, gradient, u, v)
+        direction = _directions(matrix, gradient, v)
+        row_step, column_sums = _steps(matrix, direction, gradient, u, v)
         column_step = v / column_sums
         matrix *= row_step[..., None]
         matrix *= column_step[..., None, :]
@@ -106,27 +103,63 @@ def newton_stack(
         steps += 1
 
 
-def _step(
+def step_along(
+    kernel: Kernel, direction: FloatArray, gradient: FloatArray, problem: ScalingProblem
+) -> tuple[FloatArray, FloatArray]:
+    """Return the row factors of a step along a direction, and the column sums they lead to."""
+    # The square of the spread is at most twice the sum of squares.
+    if 2.0 * direction.dot(direction) <= SAFE_SPREAD**2:
+        return _moved(kernel, direction)
+    rows, columns = problem.rows, problem.columns
+    spread = float(direction.max() - direction.min())
+    if spread <= SAFE_SPREAD:
+        return _moved(kernel, direction)
+    if spread > _WIDEST_GAP:
+        direction = _without_wide_gaps(direction)
+        spread = float(direction.max() - direction.min())
+    slope = float(gradient.dot(direction))
+    length = min(1.0, LONGEST_STEP / max(spread, 1e-300))
+    linear = float(direction.dot(rows))
+    noise = _NOISE * float(rows.sum())
+    for _ in range(60):
+        left, column_sums = _moved(kernel, length * direction)
+        growth = float(np.log(column_sums / columns).dot(columns)) - length * linear
+        if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
+            break
+        length *= 0.5
+    if length == 1.0:
+        return left, column_sums
+
+    def slope_at(lengths: FloatArray) -> FloatArray:
+        nonlocal left, column_sums
+        left, column_sums = _moved(kernel, lengths[0] * direction)
+        row_sums = left * kernel.times(columns / column_sums)
+        return np.array([float((row_sums - rows) @ direction)])
+
+    up_to_the_minimum(slope_at, np.array([length]), np.array([slope]))
+    return left, column_sums
+
+
+def _steps(
     matrix: FloatArray,
     direction: FloatArray,
     gradient: FloatArray,
     rows: FloatArray,
     columns: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the row factors of a step along a direction, and the column sums they lead to."""
+    """Return what `step_along` does, for each matrix of a stack along its own direction."""
 
     def move(length: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return _moved(matrix, length[..., None] * direction)
+        left = np.exp(length[:, None] * direction)
+        return left, (left[:, None, :] @ matrix)[:, 0, :]
 
-    # The square of the spread is at most twice the sum of squares.
     if 2.0 * _dot(direction, direction).max() <= SAFE_SPREAD**2:
-        return _moved(matrix, direction)
+        return move(np.ones(len(matrix)))
     spread = direction.max(axis=-1) - direction.min(axis=-1)
     slope = _dot(gradient, direction)
     length = np.minimum(1.0, LONGEST_STEP / np.maximum(spread, 1e-300))
     linear = _dot(direction, rows)
-    # f is a sum of about this size, so smaller changes drown in rounding and prove nothing.
-    noise = 1e-13 * rows.sum(axis=-1)
+    noise = _NOISE * rows.sum(axis=-1)
     for _ in range(60):
         left, column_sums = move(length)
         growth = (np.log(column_sums / columns) * columns).sum(axis=-1) - length * linear
@@ -146,10 +179,25 @@ def _step(
     return move(np.where(is_trusted, length, up_to_the_minimum(slope_at, length, slope)))
 
 
-def _moved(matrix: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _without_wide_gaps(direction: FloatArray) -> FloatArray:
+    """Return a direction in which rows move far from each other only in small parts.
+
+    Two groups of rows between which there is next to no link may be sent thousands of units apart,
+    and a step short enough for that is no step for all others. So the gaps between components in
+    order of size are cut. The result descends too: the rows above any gap have only links to lower
+    ones, so that by the Laplacian system their gradients add up to less than zero.
+    """
+    order = np.argsort(direction)
+    gaps = np.diff(direction[order], prepend=direction[order[0]])
+    cut = np.empty_like(direction)
+    cut[order] = np.cumsum(np.minimum(gaps, _WIDEST_GAP))
+    return np.asarray(cut - cut.mean())
+
+
+def _moved(kernel: Kernel, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return row factors given by their logarithms, and the column sums they lead to."""
     left = np.exp(logs)
-    return left, left @ matrix if matrix.ndim == 2 else (left[..., None, :] @ matrix)[..., 0, :]
+    return left, kernel.transposed_times(left)
 
 
 def up_to_the_minimum(
@@ -189,47 +237,58 @@ def up_to_the_minimum(
 
 
 def _direction(
-    matrix: FloatArray, gradient: FloatArray, columns: FloatArray, is_stalled: bool
+    matrix: FloatArray, gradient: FloatArray, roots: FloatArray, is_stalled: bool
 ) -> FloatArray:
-    """Solve the Laplacian system for the Newton direction."""
-    roots = matrix / np.sqrt(columns)[..., None, :]
-    links = roots @ roots.swapaxes(-1, -2)
-    _diagonal(links)[...] = 0.0
+    """Solve the Laplacian system of one matrix for the Newton direction.
+
+    ``roots`` are the square roots of the column targets. Where classes are few, every call costs
+    more than it computes, and so there are no more than needed.
+    """
+    parts = matrix / roots
+    links = parts.dot(parts.T)
+    every = len(links) + 1
+    links.reshape(-1)[::every] = 0.0
     if not is_stalled:
-        direction = _solve_shifted(links, -gradient)
-        # False for a direction with NaN, too.
-        if _dot(gradient, direction).max() < 0.0:
+        degrees = np.add.reduce(links, axis=1)
+        system = -links
+        diagonal = system.reshape(-1)[::every]
+        diagonal[...] = degrees
+        # Constants are null vectors: the row of most links is held where it is.
+        diagonal[degrees.argmax()] *= 2.0
+        _, direction, info = lapack.dposv(system.T, -gradient, lower=1, overwrite_a=1)
+        if info == 0 and gradient.dot(direction) < 0.0:
             return direction
     return _solve_without_subtraction(links, -gradient, matrix.sum(axis=-1))
 
 
-def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the inner product of each matrix's vectors."""
-    return np.asarray(a @ b if a.ndim == 1 else np.einsum("...i,...i->...", a, b))
+def _directions(matrix: FloatArray, gradient: FloatArray, columns: FloatArray) -> FloatArray:
+    """Solve the Laplacian system of each matrix of a stack for its Newton direction.
 
-
-def _diagonal(matrix: FloatArray) -> FloatArray:
-    """Return a view of the diagonal of each matrix."""
-    size = matrix.shape[-1]
-    return matrix.reshape(*matrix.shape[:-2], size * size)[..., :: size + 1]
-
-
-def _solve_shifted(links: FloatArray, right_side: FloatArray) -> FloatArray:
-    """Solve ``(L + d dᵀ / sum(d)) x = b`` for the Laplacian L of ``links`` and its diagonal d.
-
-    Constants are the null vectors of L. The shift has the scale of each row, however small.
+    Constants are the null vectors of a Laplacian L of diagonal d, so ``L + d dᵀ / sum(d)`` takes
+    its place: the shift has the scale of each row, however small.
     """
+    parts = matrix / np.sqrt(columns)[:, None, :]
+    links = parts @ parts.swapaxes(-1, -2)
+    size = links.shape[-1]
+    on_diagonal = np.s_[:, :: size + 1]
+    links.reshape(-1, size * size)[on_diagonal] = 0.0
     degrees = links.sum(axis=-1)
-    system = degrees[..., None] * (degrees / degrees.sum(axis=-1, keepdims=True))[..., None, :]
+    system = degrees[:, :, None] * (degrees / degrees.sum(axis=-1, keepdims=True))[:, None, :]
     system -= links
-    _diagonal(system)[...] += degrees
-    if links.ndim == 2:
-        _, solution, info = lapack.dposv(system.T, right_side, lower=1, overwrite_a=1)
-        return solution if info == 0 else np.full_like(right_side, np.nan)
+    system.reshape(-1, size * size)[on_diagonal] += degrees
     try:
-        return np.linalg.solve(system, right_side[..., None])[..., 0]
+        direction = np.linalg.solve(system, -gradient[..., None])[..., 0]
+        # False for a direction with NaN, too.
+        if _dot(gradient, direction).max() < 0.0:
+            return direction
     except np.linalg.LinAlgError:
-        return np.full_like(right_side, np.nan)
+        pass
+    return _solve_without_subtraction(links, -gradient, matrix.sum(axis=-1))
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the inner product of the vectors of each matrix of a stack."""
+    return np.asarray(np.einsum("ki,ki->k", a, b))
 
 
 def _solve_without_subtraction(

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from deconfuse.scaling.factors import FloatArray
 from deconfuse.scaling.kernels import Kernel
-from deconfuse.scaling.newton import LONGEST_STEP, SAFE_SPREAD, up_to_the_minimum
+from deconfuse.scaling.newton import step_along
 from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["KrylovRun", "newton_krylov"]
 
-_SUFFICIENT_DECREASE = 1e-4
 _STALL_STEPS = 25
 
 
@@ -70,7 +69,7 @@ def newton_krylov(
         products += used
         if not is_solved and max_products is not None and products >= max_products:
             return KrylovRun(steps, error, gave_up=True)
-        left, column_sums = _step(kernel, direction, gradient, rows, columns)
+        left, column_sums = step_along(kernel, direction, gradient, problem)
         kernel.multiply(left, columns / column_sums)
     raise AssertionError
 
@@ -129,40 +128,3 @@ def _without_constants(
         return values - rows * (values.sum() / rows.sum())
     share = np.bincount(blocks, values) / np.bincount(blocks, rows)
     return np.asarray(values - rows * share[blocks])
-
-
-def _step(
-    kernel: Kernel,
-    direction: FloatArray,
-    gradient: FloatArray,
-    rows: FloatArray,
-    columns: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Backtrack on the dual function; return the row factor and the column sums it leads to."""
-    spread = float(np.ptp(direction))
-    if spread <= SAFE_SPREAD:
-        left = np.exp(direction)
-        return left, kernel.transposed_times(left)
-    slope = float(gradient @ direction)
-    length = min(1.0, LONGEST_STEP / max(spread, 1e-300))
-    linear = float(direction @ rows)
-    noise = 1e-13 * float(rows.sum())
-    for _ in range(60):
-        left = np.exp(length * direction)
-        column_sums = kernel.transposed_times(left)
-        growth = float(np.log(column_sums / columns) @ columns) - length * linear
-        if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
-            break
-        length *= 0.5
-    if length == 1.0:
-        return left, column_sums
-
-    def slope_at(lengths: FloatArray) -> FloatArray:
-        nonlocal left, column_sums
-        left = np.exp(lengths[0] * direction)
-        column_sums = kernel.transposed_times(left)
-        row_sums = left * kernel.times(columns / column_sums)
-        return np.array([float((row_sums - rows) @ direction)])
-
-    up_to_the_minimum(slope_at, np.array([length]), np.array([slope]))
-    return left, column_sums

@@ -126,22 +126,25 @@ class ScalingProblem:
         """
         row_sums, column_sums = self.margins(left, right)
         row_gaps, column_gaps = np.abs(row_sums - self.rows), np.abs(column_sums - self.columns)
-        residuals = row_gaps.sum(axis=-1) + column_gaps.sum(axis=-1)
-        errors = np.einsum("...i,...i->...", row_gaps, self.row_weights)
-        errors = errors + np.einsum("...j,...j->...", column_gaps, self.column_weights)
-        return np.atleast_1d(residuals), np.atleast_1d(errors)
+        row_errors, column_errors = row_gaps * self.row_weights, column_gaps * self.column_weights
+        # Unlike `sum`, `reduce` is a single call, which is what a small matrix costs.
+        residuals = np.add.reduce(row_gaps, axis=-1) + np.add.reduce(column_gaps, axis=-1)
+        errors = np.add.reduce(row_errors, axis=-1) + np.add.reduce(column_errors, axis=-1)
+        return residuals.reshape(-1), errors.reshape(-1)
 
     def margins(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
         """Return row and column sums of the scaled matrix, without building a large one."""
         matrix = self.matrix
         if left.is_narrow and right.is_narrow and not self.spans_many_decades:
             x, y = left.plain, right.plain
-            if isinstance(matrix, np.ndarray):
-                row_sums = (matrix @ y[..., None])[..., 0]
-                column_sums = (x[..., None, :] @ matrix)[..., 0, :]
-            else:
+            if not isinstance(matrix, np.ndarray):
                 row_sums = matrix @ y + self.epsilon * y.sum()
                 column_sums = matrix.T @ x + self.epsilon * x.sum()
+            elif matrix.ndim == 2:
+                row_sums, column_sums = matrix.dot(y), x.dot(matrix)
+            else:
+                row_sums = (matrix @ y[..., None])[..., 0]
+                column_sums = (x[..., None, :] @ matrix)[..., 0, :]
             return x * row_sums, y * column_sums
         if isinstance(matrix, np.ndarray):
             cells = scaled(matrix, left[..., None], right[..., None, :])
@@ -158,9 +161,8 @@ class ScalingProblem:
 
 
 def _weights(targets: FloatArray) -> FloatArray:
-    total = targets.sum(axis=-1, keepdims=True)
-    weights: FloatArray = np.maximum(1.0 / total, 1.0 / (targets.shape[-1] * targets))
-    return weights
+    total = np.add.reduce(targets, axis=-1, keepdims=True)
+    return np.asarray(1.0 / np.minimum(total, targets.shape[-1] * targets))
 
 
 def bistochastic(counts: Matrix, epsilon: float) -> ScalingProblem:

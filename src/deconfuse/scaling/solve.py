@@ -268,7 +268,7 @@ def _run(problem: ScalingProblem, solver: Solver, most: int | None) -> _Found:
         left_over = None if most is None else most - swept.count
         steps, name = _newton_and_sweeps(kernel, problem, goal, left_over)
         iterations += steps
-    return *balanced(kernel.left, kernel.right), iterations, name
+    return *balanced(*kernel.factors()), iterations, name
 
 
 def _newton_and_sweeps(

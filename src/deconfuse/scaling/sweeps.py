@@ -37,7 +37,8 @@ def sweep(
     There are no more than ``most`` of them in all.
 
     The product that starts a sweep also gives the error of the one before, so that a sweep costs
-    two products where Algorithm 2 costs four. The factors are absorbed into the kernel at the end.
+    two products where Algorithm 2 costs four. The kernel remembers the factors at the end; its
+    matrix is multiplied by them only where there is more to do.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
     row_sums = kernel.times(np.ones(columns.shape))
@@ -51,7 +52,7 @@ def sweep(
         count += 1
         gap = left * row_sums
         gap -= rows
-        error = float(np.abs(gap, out=gap) @ weights)
+        error = float(np.abs(gap, out=gap).dot(weights))
         if error <= goal or not error < math.inf or count == most:
             break
         if count >= _SETTLING_SWEEPS:
@@ -63,5 +64,8 @@ def sweep(
             if (log_goal - log_error) / rate > affordable:
                 break
         previous = error
-    kernel.multiply(left, right)
+    if error <= goal:
+        kernel.remember(left, right)
+    else:
+        kernel.multiply(left, right)
     return Sweeps(error, count)

@@ -15,6 +15,7 @@ inverse, and everything below is made of products of such matrices: cubic in the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ __all__ = ["JointNoise", "Sensitivity"]
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sensitivity:
     """The inverse of the linearized balancing equations at a bi-normalized matrix.
 
@@ -40,15 +41,26 @@ class Sensitivity:
     matrix: FloatArray
     row_block: FloatArray
     cross_block: FloatArray
-    column_block: FloatArray
 
     @classmethod
     def of(cls, matrix: FloatArray) -> Sensitivity:
         """Return the sensitivity of a doubly stochastic matrix."""
         inverse = _laplacian_inverse(matrix @ matrix.T)
-        cross = -inverse @ matrix
-        column = np.eye(len(matrix)) - matrix.T @ cross
-        return cls(matrix, inverse, cross, column)
+        return cls(matrix, inverse, -(inverse @ matrix))
+
+    @cached_property
+    def column_block(self) -> FloatArray:
+        return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
+
+    @cached_property
+    def own_effects(self) -> FloatArray:
+        """By how much each cell moves with noise of its own: 1 - B_ij (P_ii + 2 Q_ij + S_jj)."""
+        column_diagonal = 1.0 - np.einsum("ij,ij->j", self.matrix, self.cross_block)
+        effects = 2 * self.cross_block
+        effects += self.row_block.diagonal()[:, None]
+        effects += column_diagonal
+        effects *= self.matrix
+        return np.subtract(1.0, effects, out=effects)
 
     def change(self, noise: FloatArray) -> FloatArray:
         """Return the change of the matrix for noise, or for a stack of noises."""
@@ -63,21 +75,45 @@ class Sensitivity:
 
         Notes
         -----
-        Cell (i, j) moves by n_ij minus B_ij times the sum over (k, l) of n_kl (a_k + b_l), with
-        a_k = P_ik + Q_kj and b_l = Q_il + S_jl.
+        Cell (i, j) moves by n_ij + B_ij (dx_i + dy_j), where dx = -P w and dy = -c - Bᵀ dx for the
+        column sums c of the noise and w, its row sums minus B c. So the covariance of dx is P A P
+        with A that of w, the one of dx and c is -P F with F that of w and c, and others follow.
+
+        Hits nearly cancel in w where B is close to the identity. Let D be B, and E the noise, with
+        minus the sums of the other entries of a column on the diagonal. Then F = E - D diag(c), and
+        A = diag(E 1) + H + Hᵀ with H = -E - (E - D diag(c) / 2) Dᵀ: hits do not come into it.
         """
-        p, q, s = self.row_block, self.cross_block, self.column_block
-        rows, columns = noise.sum(axis=1), noise.sum(axis=0)
-        # Five products of matrices, which are most of the time.
-        rows_met, columns_met = q @ noise.T, noise @ s
-        by_row = (p**2) @ rows + (q**2) @ columns + 2 * (p * rows_met).sum(axis=1)
-        by_column = (q**2).T @ rows + (s**2) @ columns + 2 * (q * columns_met).sum(axis=0)
-        mixed = (p * rows + rows_met) @ q + (q * columns) @ s + p @ columns_met
-        own = p.diagonal()[:, None] + 2 * q + s.diagonal()
-        spread = by_row[:, None] + by_column + 2 * mixed
-        result = noise - 2 * self.matrix * noise * own + self.matrix**2 * spread
+        b, p, q = self.matrix, self.row_block, self.cross_block
+        columns = noise.sum(axis=0)
+        d, e = _without_column_sums(b), _without_column_sums(noise)
+        # Four products of matrices are most of the time. The rest is done in place, since fresh
+        # memory for every term would take as long again.
+        part = d * columns
+        met = p @ (e - part)
+        part *= -0.5
+        part += e
+        half = part @ d.T
+        half += e
+        w_variances = np.add(half, half.T, out=part)
+        w_variances *= -1
+        w_variances.reshape(-1)[:: len(b) + 1] += e.sum(axis=1)
+        moved = np.matmul(p, w_variances, out=half)
+        mixed = moved @ q
+        mixed += met
+        by_row = np.einsum("ij,ij->i", moved, p)
+        met += mixed
+        by_column = columns - np.einsum("ij,ij->j", b, met)
+        mixed *= 2
+        mixed += by_row[:, None]
+        mixed += by_column
+        mixed *= b
+        mixed *= b
+        own = np.multiply(self.own_effects, 2, out=part)
+        own -= 1
+        own *= noise
+        mixed += own
         # Differences of nearly equal numbers, where a cell hardly moves.
-        return np.maximum(result, 0.0)
+        return np.maximum(mixed, 0.0, out=mixed)
 
     def covariances(self, other: Sensitivity, joint: JointNoise) -> FloatArray:
         """Return the covariance of every cell with the same cell of another matrix.
@@ -183,26 +219,38 @@ class JointNoise:
         return np.asarray(flat, dtype=np.float64).reshape(self.n_classes, self.n_classes)
 
 
+def _without_column_sums(matrix: FloatArray) -> FloatArray:
+    """Return a matrix with a diagonal that makes the sum of each column zero."""
+    result = matrix.copy()
+    np.fill_diagonal(result, 0.0)
+    np.fill_diagonal(result, -result.sum(axis=0))
+    return result
+
+
 def _laplacian_inverse(products: FloatArray) -> FloatArray:
-    """Return the pseudo-inverse of I - B B^T, from B B^T.
+    """Return the pseudo-inverse of I - B B^T, from B B^T, which is written to.
 
     The diagonal is summed from the other entries, which keeps its digits where B is close to the
     identity and 1 - (B B^T)_ii would lose them.
     """
-    laplacian = -products
+    laplacian = np.negative(products, out=products)
     np.fill_diagonal(laplacian, 0.0)
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
     # With constants, its null vectors, given an eigenvalue of its own scale, it has an inverse.
     size = len(laplacian)
     scale = laplacian.trace() / size
     shifted = laplacian + scale / size
-    factor, failed = lapack.dpotrf(shifted, lower=1)
+    factor, failed = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
     if not failed:
-        condition, _ = lapack.dpocon(factor, np.abs(shifted).sum(axis=0).max(), uplo="L")
+        norm = 2.0 * laplacian.diagonal().max() + scale
+        condition, _ = lapack.dpocon(factor, norm, uplo="L")
         if condition > 100 * size * np.finfo(float).eps:
-            lower, _ = lapack.dpotri(factor, lower=1)
-            lower = np.tril(lower)
-            return np.asarray(lower + np.tril(lower, -1).T - 1.0 / (scale * size))
+            # Its upper triangle is zero.
+            lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+            inverse = lower.T + lower
+            inverse.reshape(-1)[:: size + 1] *= 0.5
+            inverse -= 1.0 / (scale * size)
+            return np.asarray(inverse)
     # There is one more null direction for each part of the classes never confused with the rest.
     values, vectors = np.linalg.eigh(laplacian)
     threshold = size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
