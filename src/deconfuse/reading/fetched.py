@@ -19,7 +19,7 @@ from deconfuse.reading.column_names import ColumnChoice
 from deconfuse.reading.frames import refuse_bad_weights, refuse_infinite_weights
 from deconfuse.reading.label_codes import ONE_CLASS_HINT, LabelColumn, open_column
 from deconfuse.reading.pairs import (
-    PairColumn,
+    CodedColumn,
     PairSums,
     parse_texts,
     refuse_no_samples,
@@ -119,30 +119,28 @@ def fetched_pairs(
     if scores is None:
         second = _column(found[key], name, rows, is_json=typing == "json")
     else:
-        second = PairColumn.of(_labels(found[key], "the scores"), rows)
+        second = CodedColumn.of(_labels(found[key], "the scores"), rows)
         if is_text:
             # Beside positions of scores, only the labels are text.
             texts = [value for value in true.values if value is not None]
             typed = dict(zip(texts, parse_texts(texts, texts, options.labels)[0], strict=True))
             values = [None if value is None else typed[value] for value in true.values]
             true, is_text = replace(true, values=values), False
-    sums: tuple[Any, Any] = rows, None
-    if choice.weight is not None:
-        sums = _weights(found, rows, choice.weight)
-    pairs = PairSums(true, second, int(rows.sum()), *sums, is_text=is_text)
+    weights = None if choice.weight is None else _weights(found, rows, choice.weight)
+    pairs = PairSums.of(true, second, rows, weights, is_text=is_text)
     if scores is None:
         return pairs, options
     classes = scores.class_list(_n_scores(found, chosen), true.values, options)
     return scores.named(pairs, classes), scores.options(options, classes, pairs)
 
 
-def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: bool) -> PairColumn:
+def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: bool) -> CodedColumn:
     """Return the values of a column of classes, with the types that its format has."""
-    column = PairColumn.of(_labels(values, f"column {name!r}"), rows)
+    column = CodedColumn.of(_labels(values, f"column {name!r}"), rows)
     if not is_json:
         return column
     read = [None if text is None else _from_json(str(text), name) for text in column.values]
-    again = PairColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
+    again = CodedColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
     return replace(column, values=again.values, codes=again.codes[column.codes])
 
 
@@ -175,8 +173,7 @@ def _labels(values: Any, name: str) -> LabelColumn:
     """Open a fetched column; a masked value is a missing one, and dates are numpy's."""
     if np.ma.getdata(values).dtype.kind == "M":
         values = np.ma.filled(values, np.datetime64("NaT"))
-    size, read = open_column(values, name=name)
-    return LabelColumn(name, size, read)
+    return LabelColumn(name, open_column(values, name=name))
 
 
 def _from_json(text: str, column: str) -> Any:

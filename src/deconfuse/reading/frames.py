@@ -7,7 +7,6 @@ its engine, unless it lies in memory as arrays that NumPy counts faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,16 +21,17 @@ from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.column_names import ColumnChoice, Scores, choose_columns
 from deconfuse.reading.engine_tables import as_frame, collect
 from deconfuse.reading.frame_scores import add_position
-from deconfuse.reading.label_codes import ONE_CLASS_HINT, Coded, LabelColumn, read_series
+from deconfuse.reading.label_codes import ONE_CLASS_HINT, Column, LabelColumn, read_series
 from deconfuse.reading.pairs import (
     MAX_PAIRS,
-    PairColumn,
+    CodedColumn,
     PairSums,
     matrix_of,
     refuse_too_many_pairs,
 )
 from deconfuse.reading.score_columns import ScoreColumns, read_scores, refuse_unknown_scores
 from deconfuse.reading.sequences import count_columns
+from deconfuse.reading.tally import on_threads
 
 __all__ = ["count_frame"]
 
@@ -176,22 +176,18 @@ def _count_arrays(table: _Table, columns: ColumnChoice) -> PairSums | None:
     frame = nw.from_native(table.source, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or columns.weight is not None:
         return None
-    opened = []
-    for name in (columns.label, columns.prediction):
+
+    def opened(name: str | None) -> LabelColumn | None:
         assert name is not None
         series = frame[table.spelled[name]]
         is_text = series.implementation.is_pandas() and series.dtype in (nw.String, nw.Categorical)
         values = read_series(series) if is_text or series.dtype.is_integer() else []
-        if isinstance(values, list):
-            return None
-        opened.append(LabelColumn(f"column {name!r}", len(series), _reader(values)))
-    return count_columns(opened[0], opened[1])
+        return (
+            None if isinstance(values, list) else LabelColumn(f"column {name!r}", Column.of(values))
+        )
 
-
-def _reader(values: npt.NDArray[Any] | Coded) -> Callable[[int, int], Any]:
-    if isinstance(values, Coded):
-        return lambda start, stop: Coded(values.codes[start:stop], values.values)
-    return lambda start, stop: values[start:stop]
+    true, pred = on_threads(opened, (columns.label, columns.prediction), size=len(frame))
+    return None if true is None or pred is None else count_columns(true, pred)
 
 
 def _group(
@@ -226,15 +222,13 @@ def _group(
         refuse_unknown_scores(missing, int(rows.sum()), scores)
     true = _column(grouped[_TRUE], f"column {columns.label!r}", rows)
     pred = _column(grouped[_PRED], f"column {columns.prediction!r}", rows)
-    sums_and_squares: tuple[Any, Any] = rows, None
-    if columns.weight is not None:
-        sums_and_squares = _weights(grouped, rows, columns.weight)
-    return PairSums(true, pred, int(rows.sum()), *sums_and_squares)
+    weights = None if columns.weight is None else _weights(grouped, rows, columns.weight)
+    return PairSums.of(true, pred, rows, weights)
 
 
-def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> PairColumn:
+def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> CodedColumn:
     """Return the values of a grouped column, and how many samples have none."""
-    return PairColumn.of(LabelColumn(name, len(series), lambda _, __: read_series(series)), rows)
+    return CodedColumn.of(LabelColumn(name, Column.of(read_series(series))), rows)
 
 
 def _weights(

@@ -19,7 +19,7 @@ from deconfuse._checks import (
     kind_of,
     show,
 )
-from deconfuse.counts import add_at
+from deconfuse.counts import add_at, placed
 from deconfuse.errors import InputError
 from deconfuse.reading.count_checks import (
     CORNER,
@@ -187,7 +187,7 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
     rows, columns = _axes(variances)
     axes = _axis_names(rows, columns, names, "variances")
     place = {name: position for position, name in enumerate(names)}
-    places: list[list[int]] = []
+    places: list[npt.NDArray[Any]] = []
     for side, found, theirs in zip(("rows", "columns"), axes, own, strict=True):
         differing = set(found) ^ set(theirs)
         if differing or kind_of(found[0]) != kind_of(theirs[0]):
@@ -197,8 +197,8 @@ def named_variances(variances: Any, counts: Any, names: tuple[Label, ...]) -> An
                 " of them only.",
                 hint="make both from the same samples and classes.",
             )
-        places.append([place[name] for name in found])
-    return _placed(_cells(variances, columns), places[0], places[1], len(names))
+        places.append(np.array([place[name] for name in found]))
+    return placed(_cells(variances, columns), places[0], places[1], len(names))
 
 
 def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatrix:
@@ -221,7 +221,8 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
         raise InputError("Each cell must be given once, got some more than once.")
     if parts[2].dtype.kind not in "iuf":
         raise InputError(f"Values of cells must be numbers, got {show(parts[2][:1].tolist())}.")
-    return add_at(parts[0], parts[1], parts[2], n_classes)
+    values = parts[2].astype(np.float64) if parts[2].dtype.kind == "f" else parts[2]
+    return add_at(parts[0], parts[1], values, n_classes)
 
 
 def _axes(frame: Any, *, checked: bool = False) -> tuple[list[object], list[object]]:
@@ -349,18 +350,5 @@ def align_counts(
             if any(map(is_total, (*lacking, *outside)))
             else "give all classes as `labels=`; what a frame lacks then counts 0.",
         )
-    rows_at, columns_at = ([place[name] for name in axis] for axis in (row_names, column_names))
-    return as_count_matrix(_placed(cells, rows_at, columns_at, len(names))), names
-
-
-def _placed(
-    cells: npt.NDArray[Any] | sp.csr_array, rows: list[int], columns: list[int], n_classes: int
-) -> CountMatrix:
-    """Return the square matrix with the cells of a frame at their places."""
-    if not isinstance(cells, np.ndarray):
-        found = sp.coo_array(cells)
-        places = np.array(rows)[found.row], np.array(columns)[found.col]
-        return add_at(*places, found.data, n_classes)
-    square = np.zeros((n_classes, n_classes), dtype=cells.dtype)
-    square[np.ix_(rows, columns)] = cells
-    return square
+    at = [np.array([place[name] for name in axis]) for axis in (row_names, column_names)]
+    return as_count_matrix(placed(cells, at[0], at[1], len(names))), names
