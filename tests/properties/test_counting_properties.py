@@ -18,6 +18,7 @@ from sklearn.metrics import confusion_matrix
 from deconfuse import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.reading import tally
+from deconfuse.reading.sequences import count_with_positions
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Classes differ only:deconfuse.errors.DeconfuseWarning"
@@ -51,6 +52,11 @@ def count(rows: list[tuple[Any, Any, float]], **options: Any) -> ConfusionMatrix
 
 def weigh(rows: list[tuple[Any, Any, float]]) -> ConfusionMatrix:
     return count(rows, sample_weight=[row[2] for row in rows])
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return an array; of strings one of objects, since others lose zeros at the end."""
+    return np.array(values, dtype=object if isinstance(values[0], str) else None)
 
 
 def dense(matrix: Any) -> np.ndarray:
@@ -154,10 +160,19 @@ def test_the_number_of_threads_does_not_matter(n_threads: int, is_wide: bool, ro
             assert again == heavy
 
 
-@given(rows=samples(), forms=st.tuples(*[st.sampled_from([list, tuple, np.array])] * 2))
+@given(rows=samples(), forms=st.tuples(*[st.sampled_from([list, tuple, as_array])] * 2))
 def test_two_forms_of_columns_count_alike(rows: Any, forms: Any) -> None:
     true, pred, _ = zip(*rows, strict=True)
     assert ConfusionMatrix.from_predictions(forms[0](true), forms[1](pred)) == count(rows)
+
+
+@given(samples())
+def test_positions_are_those_of_the_classes(rows: Any) -> None:
+    true, pred, _ = zip(*rows, strict=True)
+    matrix, at, others = count_with_positions(true, as_array(pred))
+    assert matrix == count(rows)
+    np.testing.assert_array_equal(at, matrix.index_of(true))
+    np.testing.assert_array_equal(others, matrix.index_of(pred))
 
 
 def test_processes_of_a_pool_use_one_thread() -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "MAX_PAIRS",
     "CodedColumn",
     "PairSums",
+    "matrix_and_places",
     "matrix_of",
     "parse_texts",
     "refuse_no_samples",
@@ -127,12 +128,26 @@ def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> Confus
         If labels and predictions share no class, or class names differ only in case and outer
         spaces.
     """
+    return matrix_and_places(pairs, options)[0]
+
+
+def matrix_and_places(
+    pairs: PairSums, options: ClassOptions
+) -> tuple[ConfusionMatrix, list[npt.NDArray[np.intp]]]:
+    """Return the matrix of `matrix_of`, and the rows and columns of the values in it."""
     true, pred, classes = _named(pairs, options)
     if options.normalize_text:
         _warn_of_changes((true, pred), pairs)
     if options.labels is None and options.label_texts is None:
         _warn_of_spellings(classes, true, pred, pairs)
-    return _assembled(pairs, classes, options.outcomes, (true, pred))
+    places = _places(pairs, classes, options.outcomes, (true, pred))
+    size = len(classes) + len(options.outcomes)
+    cells = placed(pairs.sums, places[0], places[1], size)
+    variances = None
+    if pairs.squares is not None:
+        variances = placed(pairs.squares, places[0], places[1], size)
+    cm = ConfusionMatrix._of(classes, Counts.trusted(cells, variances), options.outcomes)
+    return cm, places
 
 
 def row_names(pairs: PairSums, options: ClassOptions) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -408,12 +423,11 @@ def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: Pa
     )
 
 
-def _assembled(
+def _places(
     pairs: PairSums, classes: Classes, outcomes: tuple[str, ...], columns: tuple[_Sorted, _Sorted]
-) -> ConfusionMatrix:
-    """Add the pairs up at their places; outcomes follow the classes."""
-    n_classes, size = len(classes), len(classes) + len(outcomes)
-    place: Mapping[str, int] = {name: n_classes + k for k, name in enumerate(outcomes)}
+) -> list[npt.NDArray[np.intp]]:
+    """Return the row of each label and the column of each prediction; outcomes follow classes."""
+    place: Mapping[str, int] = {name: len(classes) + k for k, name in enumerate(outcomes)}
     places = []
     for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
         table = np.zeros(len(counted.values), np.intp)
@@ -421,8 +435,4 @@ def _assembled(
         for code, name in column.outcomes.items():
             table[code] = place[name]
         places.append(table)
-    cells = placed(pairs.sums, places[0], places[1], size)
-    variances = None
-    if pairs.squares is not None:
-        variances = placed(pairs.squares, places[0], places[1], size)
-    return ConfusionMatrix._of(classes, Counts.trusted(cells, variances), outcomes)
+    return places

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,10 +20,10 @@ from deconfuse.reading.label_codes import (
     open_labels,
     open_weights,
 )
-from deconfuse.reading.pairs import CodedColumn, PairSums, matrix_of
+from deconfuse.reading.pairs import CodedColumn, PairSums, matrix_and_places, matrix_of
 from deconfuse.reading.tally import PairCounts, Tally, distinct_integers, on_threads
 
-__all__ = ["count_columns", "count_sequences", "positions_of"]
+__all__ = ["count_columns", "count_sequences", "count_with_positions", "positions_of"]
 
 # Categories of another library are read in longer pieces: its own call costs the most.
 _LONG_CHUNK = 1 << 18
@@ -33,6 +35,51 @@ def count_sequences(
     y_true: object, y_pred: object, sample_weight: object, options: ClassOptions
 ) -> ConfusionMatrix:
     """Count the pairs of two columns; see `deconfuse.ConfusionMatrix.from_predictions`."""
+    true, pred = _opened(y_true, y_pred)
+    weights = None
+    if sample_weight is not None:
+        weights = open_weights(sample_weight, true.size, name="sample_weight")
+    return matrix_of(count_columns(true, pred, weights), options)
+
+
+def count_with_positions(
+    y_true: object,
+    y_pred: object,
+    options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
+) -> tuple[ConfusionMatrix, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Count two columns and return the row and the column of every sample, in one pass.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of one length
+        As in `deconfuse.ConfusionMatrix.from_predictions`.
+    options : ClassOptions
+
+    Returns
+    -------
+    matrix : ConfusionMatrix
+    rows, columns : ndarray of shape (n_samples,)
+        Positions in ``matrix.labels``; outcomes follow them, in the order of ``matrix.outcomes``.
+
+    Examples
+    --------
+    >>> matrix, rows, columns = count_with_positions(["dog", "cat"], ["cat", "cat"])
+    >>> matrix.labels, rows.tolist(), columns.tolist()
+    (('cat', 'dog'), [1, 0], [0, 0])
+    """
+    true, pred = _opened(y_true, y_pred)
+    pieces: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
+    counts = _tallied(true, pred, None, pieces)
+    matrix, places = matrix_and_places(_pair_sums(true, pred, counts), options)
+    positions = []
+    for side, codes in enumerate((counts.true, counts.pred)):
+        table = np.zeros(int(codes[-1]) + 1, np.intp)
+        table[codes] = places[side]
+        positions.append(np.concatenate([table[piece[side]] for piece in pieces]))
+    return matrix, positions[0], positions[1]
+
+
+def _opened(y_true: object, y_pred: object) -> tuple[LabelColumn, LabelColumn]:
     true, pred = open_labels(y_true, name="y_true"), open_labels(y_pred, name="y_pred")
     if true.size != pred.size:
         raise InputError(
@@ -40,17 +87,18 @@ def count_sequences(
             f" {pred.size:,} values.",
             hint="check for a filter applied to only one of them.",
         )
-    weights = None
-    if sample_weight is not None:
-        weights = open_weights(sample_weight, true.size, name="sample_weight")
-    return matrix_of(count_columns(true, pred, weights), options)
+    return true, pred
 
 
 def count_columns(
     true: LabelColumn, pred: LabelColumn, weights: WeightColumn | None = None
 ) -> PairSums:
     """Count the pairs of two columns of one length."""
-    counts = _tallied(true, pred, weights)
+    return _pair_sums(true, pred, _tallied(true, pred, weights))
+
+
+def _pair_sums(true: LabelColumn, pred: LabelColumn, counts: PairCounts) -> PairSums:
+    """Return what was counted under the values that the codes stand for."""
     if counts.squares is not None and not np.isfinite(counts.squares.sum()):
         raise InputError(
             "`sample_weight` must have squares with a finite sum, got weights too large for that.",
@@ -68,8 +116,16 @@ def count_columns(
     return PairSums(columns[0], columns[1], true.size, counts.sums, counts.squares)
 
 
-def _tallied(true: LabelColumn, pred: LabelColumn, weights: WeightColumn | None) -> PairCounts:
-    """Count all pieces; small integers are their own codes, so that they are one piece."""
+def _tallied(
+    true: LabelColumn,
+    pred: LabelColumn,
+    weights: WeightColumn | None,
+    pieces: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] | None = None,
+) -> PairCounts:
+    """Count all pieces, and gather their codes in ``pieces`` if asked to.
+
+    Small integers are their own codes, so that they are one piece.
+    """
     tally, size = Tally(), true.size
     on_threads(LabelColumn.use_values_as_codes, (true, pred), size=size)
     step = CHUNK
@@ -82,6 +138,8 @@ def _tallied(true: LabelColumn, pred: LabelColumn, weights: WeightColumn | None)
         (codes, bound), (others, other_bound) = true.codes(start, stop), pred.codes(start, stop)
         weighed = None if weights is None else weights.read(start, stop)
         tally.add(codes, others, max(bound, other_bound), weighed)
+        if pieces is not None:
+            pieces.append((codes, others))
     return tally.counts()
 
 
