@@ -157,7 +157,8 @@ class LabelColumn:
         """Return one code per value, from 0 on, and a number that is above all codes."""
         piece = self.column.read(start, stop)
         if self.own is not None:
-            return piece, self.own_bound
+            # As an index, bools would choose and not count.
+            return piece.view(np.uint8) if self.own is bool else piece, self.own_bound
         codes = self._encode(piece)
         missing = self.vocabulary.table(type(None)).get(None)
         if missing is not None:
