@@ -116,7 +116,7 @@ def test_the_size_of_pieces_does_not_matter(size: int, rows: Any) -> None:
     whole, heavy = count(rows), weigh(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deconfuse.reading.sequences.CHUNK", size)
-        patch.setattr("deconfuse.reading.label_codes.CHUNK", size)
+        patch.setattr("deconfuse.reading.label_columns.CHUNK", size)
         assert count(rows) == whole
         assert weigh(rows) == heavy
         np.testing.assert_array_equal(
@@ -136,7 +136,7 @@ def test_histograms_and_sorted_runs_agree(widest: int, run: int, rows: Any) -> N
         patch.setattr(tally, "_FEWEST_AT_ONCE", run)
         patch.setattr(tally, "_MOST_AT_ONCE", run)
         patch.setattr("deconfuse.reading.sequences.CHUNK", 3)
-        patch.setattr("deconfuse.reading.label_codes.CHUNK", 3)
+        patch.setattr("deconfuse.reading.label_columns.CHUNK", 3)
         assert count(rows) == whole
         assert weigh(rows) == heavy
 

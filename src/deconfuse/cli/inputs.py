@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.fetched import TwoModels
-    from deconfuse.reading.prediction_table import PredictionTable
+    from deconfuse.reading.prediction_table import PredictionTable, TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = [

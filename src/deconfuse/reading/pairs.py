@@ -15,12 +15,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from deconfuse._checks import Label, LabelKind, kind_of, show
-from deconfuse.classes import Classes, infer_kind, parse_label
+from deconfuse.classes import Classes, ClassOptions, infer_kind, parse_label
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts, placed
 from deconfuse.errors import DeconfuseWarning, InputError, warn
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.label_codes import LabelColumn
+from deconfuse.reading.label_columns import LabelColumn
 from deconfuse.reading.tally import distinct_integers
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "refuse_no_samples",
     "refuse_too_many_pairs",
     "row_names",
+    "validate_weights",
 ]
 
 # More distinct pairs than this never leave an engine: about a gigabyte of integers. A million
@@ -357,6 +357,29 @@ def refuse_too_many_pairs(pairs: int) -> None:
             hint="name the column of classes; if these are classes, count shards of the table and"
             " merge the matrices with `+`.",
         )
+
+
+def validate_weights(
+    name: str,
+    n_missing: int,
+    lowest: npt.NDArray[np.float64],
+    sums: npt.NDArray[np.float64],
+    squares: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the sums of weights and of their squares, which an engine added up unchecked."""
+    if n_missing:
+        raise InputError(
+            f"Weights must be numbers, got {n_missing:,} missing or unreadable in {name!r}.",
+            hint="fill them, with 0 for rows that should not count.",
+        )
+    if (lowest < 0).any():
+        raise InputError(f"Weights must not be negative, got {lowest.min():g} in {name!r}.")
+    if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+        raise InputError(
+            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
+            f" {name!r}."
+        )
+    return sums, squares
 
 
 def _occurring(true: _Sorted, pred: _Sorted) -> Classes:

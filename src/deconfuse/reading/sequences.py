@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import show
-from deconfuse.classes import Classes
+from deconfuse.classes import Classes, ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.label_codes import (
+from deconfuse.reading.label_columns import (
     CHUNK,
     Coded,
     LabelColumn,
