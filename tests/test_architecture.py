@@ -25,7 +25,7 @@ ROWS = [
     ["demo", "experiments", "cli", "__main__"],
 ]
 # In the row of the matrix, what it is made with comes before it and what makes it after it.
-BEFORE_THE_MATRIX = {"reading.words", "reading.count_checks", "reading.matrices"}
+BEFORE_THE_MATRIX = {"reading.words", "reading.tally", "reading.count_tables"}
 
 # Methods of an early type that need a later row import it when they are called.
 LATE = {

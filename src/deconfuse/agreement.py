@@ -11,7 +11,7 @@ from scipy import sparse
 from deconfuse._checks import as_numbers, from_torch, show, summed
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.matrices import is_frame
+from deconfuse.reading.count_tables import is_frame
 
 __all__ = ["kl_divergence", "l1_distance", "overlap"]
 

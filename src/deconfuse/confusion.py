@@ -15,15 +15,20 @@ from deconfuse._checks import CountMatrix, Label, needs_pandas, show
 from deconfuse.classes import Classes
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError
-from deconfuse.reading.count_checks import refuse_shares
-from deconfuse.reading.matrices import by_position, is_frame, named_counts, named_variances
+from deconfuse.reading.count_tables import (
+    by_position,
+    is_frame,
+    named_counts,
+    named_variances,
+    refuse_shares,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from deconfuse.normalization import MethodName, Normalized
     from deconfuse.reading.column_names import Scores
-    from deconfuse.reading.storage import FileFormat
+    from deconfuse.reading.matrix_files import FileFormat
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
     from deconfuse.statistics.metrics import PerClass
 
@@ -193,7 +198,7 @@ class ConfusionMatrix:
         >>> cm.total, cm.n_samples, cm.outcomes, cm.outcome_counts.tolist()
         (2, 4, ('invalid', 'no answer'), [[1, 0], [0, 1]])
         """
-        from deconfuse.reading.class_options import ClassOptions
+        from deconfuse.classes import ClassOptions
         from deconfuse.reading.sequences import count_sequences
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
@@ -378,7 +383,7 @@ class ConfusionMatrix:
         array([[1, 0],
                [1, 0]])
         """
-        from deconfuse.reading.class_options import ClassOptions
+        from deconfuse.classes import ClassOptions
         from deconfuse.reading.frames import count_frame
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
@@ -474,9 +479,9 @@ class ConfusionMatrix:
         array([[1, 0],
                [1, 1]])
         """
-        from deconfuse.reading.class_options import ClassOptions
+        from deconfuse.classes import ClassOptions
         from deconfuse.reading.column_names import Columns
-        from deconfuse.reading.matrices import TableOptions
+        from deconfuse.reading.count_tables import TableOptions
         from deconfuse.reading.prediction_table import count_file
 
         outcomes = None if outcomes is None else list(outcomes)
@@ -831,7 +836,7 @@ class ConfusionMatrix:
         InputError
             If the format is unknown, or the folder does not exist or cannot be written to.
         """
-        from deconfuse.reading.storage import write_matrix
+        from deconfuse.reading.matrix_files import write_matrix
 
         write_matrix(self, path, format=format)
 
@@ -864,7 +869,7 @@ class ConfusionMatrix:
         InputError
             If the file is damaged, cut short, of another version or no matrix.
         """
-        from deconfuse.reading.storage import read_matrix
+        from deconfuse.reading.matrix_files import read_matrix
 
         return read_matrix(path, format=format, transpose=transpose, drop=drop, labels=labels)
 

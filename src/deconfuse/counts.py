@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from deconfuse._checks import CountMatrix, as_count_matrix
 from deconfuse.errors import InputError
 
-__all__ = ["Counts", "add_at"]
+__all__ = ["Counts", "add_at", "placed"]
 
 # Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
 _ALWAYS_DENSE = 2048
@@ -64,21 +64,6 @@ class Counts:
         spread = settled if variances is None else _settled(variances)
         return cls(settled, settled if _same(spread, settled) else spread)
 
-    @classmethod
-    def at(
-        cls,
-        rows: npt.NDArray[Any],
-        columns: npt.NDArray[Any],
-        values: npt.NDArray[Any],
-        variances: npt.NDArray[Any] | None,
-        n_classes: int,
-    ) -> Counts:
-        """Add values up at their cells."""
-        cells = add_at(rows, columns, values, n_classes)
-        if variances is None:
-            return cls.trusted(cells)
-        return cls.trusted(cells, add_at(rows, columns, variances, n_classes))
-
     @property
     def n_classes(self) -> int:
         """Number of rows and of columns."""
@@ -122,12 +107,7 @@ class Counts:
         """Return a matrix of ``n_classes`` in which class i is added to class ``positions[i]``."""
         if len(positions) == n_classes and (positions == np.arange(n_classes)).all():
             return self
-
-        def moved(matrix: CountMatrix) -> CountMatrix:
-            entries = sp.coo_array(matrix)
-            return add_at(positions[entries.row], positions[entries.col], entries.data, n_classes)
-
-        return self._map(moved)
+        return self._map(lambda matrix: placed(matrix, positions, positions, n_classes))
 
     def transpose(self) -> Counts:
         """Return the matrix with rows and columns swapped."""
@@ -186,11 +166,27 @@ def add_at(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any], n_classes: int
 ) -> CountMatrix:
     """Return the matrix with values added up at their cells, dense or sparse by its size."""
+    pairs = sp.coo_array((values, (rows, columns)), shape=(n_classes, n_classes))
     if n_classes <= _ALWAYS_DENSE:
-        cells = np.zeros(n_classes * n_classes, dtype=values.dtype)
-        np.add.at(cells, rows * n_classes + columns, values)
-        return cells.reshape(n_classes, n_classes)
-    matrix = sp.coo_array((values, (rows, columns)), shape=(n_classes, n_classes)).tocsr()
+        return np.asarray(pairs.toarray())
+    return _without_zeros(pairs.tocsr())
+
+
+def placed(
+    cells: Any, rows: npt.NDArray[Any], columns: npt.NDArray[Any], n_classes: int
+) -> CountMatrix:
+    """Return a square with the cells of a table at some rows and columns.
+
+    Cells that come to the same place are added up.
+    """
+    places = np.arange(n_classes)
+    if np.array_equal(rows, places) and np.array_equal(columns, places):
+        return cells if isinstance(cells, np.ndarray) else _without_zeros(sp.csr_array(cells))
+    found = sp.coo_array(cells)
+    return add_at(rows[found.row], columns[found.col], found.data, n_classes)
+
+
+def _without_zeros(matrix: sp.csr_array) -> sp.csr_array:
     # Cells of weight zero are no cells of a sparse matrix.
     matrix.eliminate_zeros()
     return matrix

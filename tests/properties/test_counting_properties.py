@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import multiprocessing
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn.metrics import confusion_matrix
 from deconfuse import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.reading import tally
+from deconfuse.reading.sequences import count_with_positions
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Classes differ only:deconfuse.errors.DeconfuseWarning"
@@ -50,6 +52,11 @@ def count(rows: list[tuple[Any, Any, float]], **options: Any) -> ConfusionMatrix
 
 def weigh(rows: list[tuple[Any, Any, float]]) -> ConfusionMatrix:
     return count(rows, sample_weight=[row[2] for row in rows])
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return an array; of strings one of objects, since others lose zeros at the end."""
+    return np.array(values, dtype=object if isinstance(values[0], str) else None)
 
 
 def dense(matrix: Any) -> np.ndarray:
@@ -109,7 +116,7 @@ def test_the_size_of_pieces_does_not_matter(size: int, rows: Any) -> None:
     whole, heavy = count(rows), weigh(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deconfuse.reading.sequences.CHUNK", size)
-        patch.setattr("deconfuse.reading.label_codes.CHUNK", size)
+        patch.setattr("deconfuse.reading.label_columns.CHUNK", size)
         assert count(rows) == whole
         assert weigh(rows) == heavy
         np.testing.assert_array_equal(
@@ -126,10 +133,51 @@ def test_histograms_and_sorted_runs_agree(widest: int, run: int, rows: Any) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally, "_WIDEST", widest)
         patch.setattr(tally, "_RUN", run)
+        patch.setattr(tally, "_FEWEST_AT_ONCE", run)
+        patch.setattr(tally, "_MOST_AT_ONCE", run)
         patch.setattr("deconfuse.reading.sequences.CHUNK", 3)
-        patch.setattr("deconfuse.reading.label_codes.CHUNK", 3)
+        patch.setattr("deconfuse.reading.label_columns.CHUNK", 3)
         assert count(rows) == whole
         assert weigh(rows) == heavy
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@given(rows=samples(), is_wide=st.booleans())
+def test_the_number_of_threads_does_not_matter(n_threads: int, is_wide: bool, rows: Any) -> None:
+    true, pred, weights = map(np.array, zip(*rows, strict=True))
+    # Not as eighths: the order of these sums shows in their last digits.
+    weights = weights / 3
+    whole = ConfusionMatrix.from_predictions(true, pred)
+    heavy = ConfusionMatrix.from_predictions(true, pred, sample_weight=weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "_FEWEST_ON_THREADS", 1)
+        patch.setattr(tally, "n_threads", lambda: n_threads)
+        if is_wide:
+            patch.setattr(tally, "_WIDEST", 0)
+        assert ConfusionMatrix.from_predictions(true, pred) == whole
+        if not is_wide:
+            again = ConfusionMatrix.from_predictions(true, pred, sample_weight=weights)
+            assert again == heavy
+
+
+@given(rows=samples(), forms=st.tuples(*[st.sampled_from([list, tuple, as_array])] * 2))
+def test_two_forms_of_columns_count_alike(rows: Any, forms: Any) -> None:
+    true, pred, _ = zip(*rows, strict=True)
+    assert ConfusionMatrix.from_predictions(forms[0](true), forms[1](pred)) == count(rows)
+
+
+@given(samples())
+def test_positions_are_those_of_the_classes(rows: Any) -> None:
+    true, pred, _ = zip(*rows, strict=True)
+    matrix, at, others = count_with_positions(true, as_array(pred))
+    assert matrix == count(rows)
+    np.testing.assert_array_equal(at, matrix.index_of(true))
+    np.testing.assert_array_equal(others, matrix.index_of(pred))
+
+
+def test_processes_of_a_pool_use_one_thread() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(tally.n_threads) == 1
 
 
 @given(samples(min_size=2), st.data())

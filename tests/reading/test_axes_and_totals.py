@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.count_checks import refuse_shares
-from deconfuse.reading.matrices import named_counts
-from deconfuse.reading.storage import read_matrix
+from deconfuse.reading.count_tables import named_counts, refuse_shares
+from deconfuse.reading.matrix_files import read_matrix
 
 COUNTS = [[50, 3], [4, 60]]
 NAMES = ["a", "b"]

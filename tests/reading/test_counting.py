@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.label_codes import CHUNK
+from deconfuse.reading.label_columns import CHUNK
 from tests.support import require
 
 TRUE = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.label_codes import CHUNK
+from deconfuse.reading.label_columns import CHUNK
 from tests.support import require
 
 count = ConfusionMatrix.from_predictions

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deconfuse import ConfusionMatrix
 from deconfuse.reading import words as _words
-from deconfuse.reading.label_codes import CHUNK, Vocabulary
+from deconfuse.reading.label_columns import CHUNK, Vocabulary
 from deconfuse.reading.words import WordTable
 
 SIZE = 20_000

@@ -35,8 +35,8 @@ class TestScoresOfOtherNames:
         mapping = {"p_cat": "cat", "p_dog": "dog"}
         message = "Scores must belong to the classes of the labels, got scores of 'p_cat', 'p_dog'"
         error = refused(path, message, scores=["p_cat", "p_dog"])
-        assert "scores={'p_cat': 'cat', 'p_dog': 'dog'}" in error
-        assert "`--scores p_cat=cat,p_dog=dog` on the command line" in error
+        assert "scores={'p_cat': 'cat', ...}" in error
+        assert "`--scores p_cat=cat,...` on the command line" in error
         with pytest.raises(InputError, match=message):
             ConfusionMatrix.from_frame(pd.DataFrame(SCORED), scores=["p_cat", "p_dog"])
         for cm in (

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.fetched import TwoModels
-    from deconfuse.reading.prediction_table import PredictionTable
+    from deconfuse.reading.prediction_table import PredictionTable, TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = [

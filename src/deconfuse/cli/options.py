@@ -14,9 +14,9 @@ import typer
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
-    from deconfuse.reading.class_options import ClassOptions
+    from deconfuse.classes import ClassOptions
     from deconfuse.reading.column_names import Columns
-    from deconfuse.reading.matrices import TableOptions
+    from deconfuse.reading.count_tables import TableOptions
 
 __all__ = [
     "EpsilonOption",
@@ -243,7 +243,7 @@ class Reading:
     @property
     def classes(self) -> ClassOptions:
         """Which values of a table are classes, and which are outcomes."""
-        from deconfuse.reading.class_options import ClassOptions
+        from deconfuse.classes import ClassOptions
 
         labels = None if self.labels is None else split_names(self.labels, "--labels")
         return ClassOptions.of(
@@ -253,7 +253,7 @@ class Reading:
     @property
     def matrix(self) -> TableOptions:
         """How to read a matrix; its classes are put in order when their type is known."""
-        from deconfuse.reading.matrices import TableOptions
+        from deconfuse.reading.count_tables import TableOptions
 
         drop = [] if self.drop is None else split_names(self.drop, "--drop")
         return TableOptions.of(transpose=self.transpose, drop=drop, outcomes=self._outcomes)

@@ -13,7 +13,7 @@ from deconfuse.errors import InputError
 if TYPE_CHECKING:
     from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
-    from deconfuse.reading.fetched import TwoModels
+    from deconfuse.reading.prediction_table import TwoModels
     from deconfuse.reporting.samples import Samples
 
 __all__ = ["Matching", "TwoInputs", "join_inputs", "paired_inputs", "refuse_weighted_pairs"]
@@ -148,7 +148,7 @@ def _join(
     import numpy as np
 
     from deconfuse._checks import kind_of
-    from deconfuse.reading.fetched import TwoModels
+    from deconfuse.reading.prediction_table import TwoModels
 
     first, second = rows
     kinds = [kind_of(np.asarray(found.y_true).tolist()[0]) for found in rows]

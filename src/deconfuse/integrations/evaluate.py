@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable
 from typing import Any, get_args
 
+from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
-from deconfuse.reading.class_options import ClassOptions
 from deconfuse.reading.sequences import count_sequences
 from deconfuse.statistics.estimate import estimate_quietly
 

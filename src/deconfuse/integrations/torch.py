@@ -12,11 +12,11 @@ from typing import Any, TypedDict, Unpack, get_args
 import numpy as np
 
 from deconfuse._checks import is_whole_number
+from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.normalization import MethodName, check_epsilon
-from deconfuse.reading.class_options import ClassOptions
 from deconfuse.statistics.estimate import estimate_quietly
 
 try:

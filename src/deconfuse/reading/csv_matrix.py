@@ -36,14 +36,16 @@ from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError
-from deconfuse.reading.count_checks import (
+from deconfuse.reading.count_tables import (
     CORNER,
+    TableOptions,
+    align_counts,
     kept_lines,
     refuse_shares,
     refuse_totals,
     refuse_transposed,
+    scattered,
 )
-from deconfuse.reading.matrices import TableOptions, align_counts, scattered
 
 __all__ = ["from_csv", "is_saved", "long_fields", "to_csv"]
 

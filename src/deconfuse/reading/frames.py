@@ -7,7 +7,7 @@ its engine, unless it lies in memory as arrays that NumPy counts faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,24 +16,32 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.exceptions import DuplicateError, NarwhalsError
 
+from deconfuse._checks import is_missing
+from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.column_names import ColumnChoice, Scores, choose_columns
+from deconfuse.reading.column_names import (
+    ColumnChoice,
+    ScoreColumns,
+    Scores,
+    choose_columns,
+    read_scores,
+    refuse_unknown_scores,
+)
 from deconfuse.reading.engine_tables import as_frame, collect
-from deconfuse.reading.frame_scores import add_position
-from deconfuse.reading.label_codes import ONE_CLASS_HINT, Coded, LabelColumn, read_series
+from deconfuse.reading.label_columns import ONE_CLASS_HINT, Column, LabelColumn, read_series
 from deconfuse.reading.pairs import (
     MAX_PAIRS,
-    PairColumn,
+    CodedColumn,
     PairSums,
     matrix_of,
     refuse_too_many_pairs,
+    validate_weights,
 )
-from deconfuse.reading.score_columns import ScoreColumns, read_scores, refuse_unknown_scores
 from deconfuse.reading.sequences import count_columns
+from deconfuse.reading.tally import on_threads
 
-__all__ = ["count_frame"]
+__all__ = ["add_position", "count_frame"]
 
 _ENGINES = "pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis"
 
@@ -176,22 +184,18 @@ def _count_arrays(table: _Table, columns: ColumnChoice) -> PairSums | None:
     frame = nw.from_native(table.source, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or columns.weight is not None:
         return None
-    opened = []
-    for name in (columns.label, columns.prediction):
+
+    def opened(name: str | None) -> LabelColumn | None:
         assert name is not None
         series = frame[table.spelled[name]]
         is_text = series.implementation.is_pandas() and series.dtype in (nw.String, nw.Categorical)
         values = read_series(series) if is_text or series.dtype.is_integer() else []
-        if isinstance(values, list):
-            return None
-        opened.append(LabelColumn(f"column {name!r}", len(series), _reader(values)))
-    return count_columns(opened[0], opened[1])
+        return (
+            None if isinstance(values, list) else LabelColumn(f"column {name!r}", Column.of(values))
+        )
 
-
-def _reader(values: npt.NDArray[Any] | Coded) -> Callable[[int, int], Any]:
-    if isinstance(values, Coded):
-        return lambda start, stop: Coded(values.codes[start:stop], values.values)
-    return lambda start, stop: values[start:stop]
+    true, pred = on_threads(opened, (columns.label, columns.prediction), size=len(frame))
+    return None if true is None or pred is None else count_columns(true, pred)
 
 
 def _group(
@@ -226,48 +230,17 @@ def _group(
         refuse_unknown_scores(missing, int(rows.sum()), scores)
     true = _column(grouped[_TRUE], f"column {columns.label!r}", rows)
     pred = _column(grouped[_PRED], f"column {columns.prediction!r}", rows)
-    sums_and_squares: tuple[Any, Any] = rows, None
+    weights = None
     if columns.weight is not None:
-        sums_and_squares = _weights(grouped, rows, columns.weight)
-    return PairSums(true, pred, int(rows.sum()), *sums_and_squares)
+        n_missing = int((rows - grouped["present"].to_numpy().astype(np.int64)).sum())
+        found = [_floats(grouped[name]) for name in ("lowest", "sum", "squares")]
+        weights = validate_weights(columns.weight, n_missing, *found)
+    return PairSums.of(true, pred, rows, weights)
 
 
-def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> PairColumn:
+def _column(series: nw.Series[Any], name: str, rows: npt.NDArray[np.int64]) -> CodedColumn:
     """Return the values of a grouped column, and how many samples have none."""
-    return PairColumn.of(LabelColumn(name, len(series), lambda _, __: read_series(series)), rows)
-
-
-def _weights(
-    grouped: nw.DataFrame[Any], rows: npt.NDArray[np.int64], name: str
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the sums of weights and of their squares, which an engine added up unchecked."""
-    present = int(grouped["present"].to_numpy().astype(np.int64).sum())
-    refuse_bad_weights(int(rows.sum()) - present, _floats(grouped["lowest"]), name)
-    sums, squares = _floats(grouped["sum"]), _floats(grouped["squares"])
-    refuse_infinite_weights(sums, squares, name)
-    return sums, squares
-
-
-def refuse_bad_weights(missing: int, lowest: npt.NDArray[np.float64], name: str) -> None:
-    """Raise if weights are missing or negative."""
-    if missing:
-        raise InputError(
-            f"Weights must be numbers, got {missing:,} missing or unreadable in {name!r}.",
-            hint="fill them, with 0 for rows that should not count.",
-        )
-    if (lowest < 0).any():
-        raise InputError(f"Weights must not be negative, got {lowest.min():g} in {name!r}.")
-
-
-def refuse_infinite_weights(
-    sums: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], name: str
-) -> None:
-    """Raise if weights or their squares have no finite sum."""
-    if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
-        raise InputError(
-            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
-            f" {name!r}."
-        )
+    return CodedColumn.of(LabelColumn(name, Column.of(read_series(series))), rows)
 
 
 def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -279,3 +252,116 @@ def _limited(grouped: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
 def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
+
+
+def add_position(
+    frame: nw.LazyFrame[Any],
+    scores: ScoreColumns,
+    *,
+    spelled: Mapping[str, str],
+    keep: Sequence[nw.Expr],
+    name: str,
+) -> tuple[nw.LazyFrame[Any], int]:
+    """Return the columns ``keep`` with the position of the highest score, and how many scores.
+
+    ``spelled`` says how the engine spells each column. The position is missing where a score is
+    missing or NaN, or a list is of another length.
+    """
+    columns = [spelled[column] for column in scores.columns]
+    if not scores.is_list:
+        for column, given in zip(columns, scores.columns, strict=True):
+            _check_numbers(frame.collect_schema()[column], given)
+        named = [nw.col(column).cast(nw.Float64()) for column in columns]
+        if scores.threshold is not None:
+            named.append(nw.lit(scores.threshold))
+        return _with_position(frame, named, keep, name), len(named)
+    column = columns[0]
+    frame = _lists_as_arrow(frame, column, said=scores.described)
+    n_scores = _first_length(frame, column, said=scores.described)
+    # Lists of another length become missing here: reading past their end is an error in Polars.
+    lists = nw.when(nw.col(column).list.len() == n_scores).then(nw.col(column)).alias(column)
+    items = [nw.col(column).list.get(item).cast(nw.Float64()) for item in range(n_scores)]
+    return _with_position(frame.with_columns(lists), items, keep, name), n_scores
+
+
+def _check_numbers(dtype: Any, column: str) -> None:
+    if not dtype.is_numeric():
+        raise InputError(
+            f"Scores must be numbers, got {dtype} in column {column!r}.",
+            hint="cast the column to floats.",
+        )
+
+
+def _with_position(
+    frame: nw.LazyFrame[Any], scores: Sequence[nw.Expr], keep: Sequence[nw.Expr], name: str
+) -> nw.LazyFrame[Any]:
+    # Step by step, each a column of its own: Dask cannot align them inside one expression.
+    columns = [f"score_{item}" for item in range(len(scores))]
+    values = [nw.col(column) for column in columns]
+    frame = frame.select(*keep, *(s.alias(to) for s, to in zip(scores, columns, strict=True)))
+    kept = [column for column in frame.collect_schema().names() if column not in columns]
+    frame = frame.with_columns(
+        nw.max_horizontal(*values).alias("best"),
+        nw.any_horizontal(*(v.is_null() | v.is_nan() for v in values), ignore_nulls=False).alias(
+            "unknown"
+        ),
+    )
+    hits = [nw.when(v == nw.col("best")).then(nw.lit(item)) for item, v in enumerate(values)]
+    frame = frame.with_columns(*(hit.alias(to) for hit, to in zip(hits, columns, strict=True)))
+    frame = frame.with_columns(nw.min_horizontal(*values).alias("position"))
+    known = nw.when(~nw.col("unknown")).then(nw.col("position")).alias(name)
+    return frame.select(*kept, known)
+
+
+def _first_length(frame: nw.LazyFrame[Any], column: str, *, said: str) -> int:
+    present = frame.select(nw.col(column)).filter(~nw.col(column).is_null())
+    lengths = present.select(nw.col(column).list.len().alias("n")).head(1).collect()
+    if lengths.is_empty() or not int(lengths["n"].to_list()[0]):
+        raise InputError(f"`scores` must be lists with one score per class, got none in {said}.")
+    return int(lengths["n"].to_list()[0])
+
+
+def _lists_as_arrow(frame: nw.LazyFrame[Any], column: str, *, said: str) -> nw.LazyFrame[Any]:
+    """Return the frame with a column that narwhals can read as lists."""
+    dtype = frame.collect_schema()[column]
+    if isinstance(dtype, (nw.List, nw.Array)) and not _inner(dtype).is_numeric():
+        raise InputError(
+            f"`scores` must be lists of numbers, got {dtype} in {said}.",
+            hint="cast what the lists hold to floats.",
+        )
+    if isinstance(dtype, nw.List):
+        return frame
+    if isinstance(dtype, nw.Array):
+        return frame.with_columns(nw.col(column).cast(nw.List(nw.Float64())))
+    native = frame.to_native()
+    if dtype == nw.Object and hasattr(native, "assign"):
+        import pandas as pd
+        import pyarrow as pa
+
+        lists = pd.ArrowDtype(pa.list_(pa.float64()))
+        if hasattr(native, "map_partitions"):
+            typed = native[column].map_partitions(_to_lists, lists, meta=(column, lists))
+        else:
+            typed = _to_lists(native[column], lists)
+        return nw.from_native(native.assign(**{column: typed})).lazy()
+    raise InputError(
+        f"`scores` must be a column of lists of numbers, got {dtype} in {said}.",
+        hint="give one column per class as a list of names; of Spark's vectors, make arrays with"
+        " pyspark.ml.functions.vector_to_array.",
+    )
+
+
+def _inner(dtype: Any) -> Any:
+    inner = dtype.inner
+    return inner() if isinstance(inner, type) else inner
+
+
+def _to_lists(values: Any, dtype: Any) -> Any:
+    try:
+        rows = [None if is_missing(row) else np.asarray(row, float) for row in values]
+        return type(values)(rows, index=values.index, name=values.name, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`scores` must be lists of numbers, got something else in {values.name!r}: {error}.",
+            hint="look at the rows whose value is no list, or a list of texts or of lists.",
+        ) from error

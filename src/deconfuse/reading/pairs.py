@@ -7,29 +7,32 @@ are classes, which are outcomes, and what is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from deconfuse._checks import Label, LabelKind, kind_of, show
-from deconfuse.classes import Classes, infer_kind, parse_label
+from deconfuse.classes import Classes, ClassOptions, infer_kind, parse_label
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.counts import Counts
+from deconfuse.counts import Counts, placed
 from deconfuse.errors import DeconfuseWarning, InputError, warn
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.label_codes import LabelColumn, distinct_integers
+from deconfuse.reading.label_columns import LabelColumn
+from deconfuse.reading.tally import distinct_integers
 
 __all__ = [
     "MAX_PAIRS",
-    "PairColumn",
+    "CodedColumn",
     "PairSums",
+    "matrix_and_places",
     "matrix_of",
     "parse_texts",
     "refuse_no_samples",
     "refuse_too_many_pairs",
     "row_names",
+    "validate_weights",
 ]
 
 # More distinct pairs than this never leave an engine: about a gigabyte of integers. A million
@@ -41,8 +44,8 @@ _FEW_SAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class PairColumn:
-    """The labels or the predictions of distinct pairs.
+class CodedColumn:
+    """Distinct labels or predictions, and which of them each sample or pair has.
 
     Attributes
     ----------
@@ -51,7 +54,7 @@ class PairColumn:
     values : list
         Values as they were found, None for a missing one.
     codes : ndarray of int
-        Position in ``values``, one per pair.
+        Position in ``values``, one per sample or pair; empty where they were counted already.
     n_missing : int
         Samples without a value.
     first_missing : int
@@ -60,15 +63,15 @@ class PairColumn:
 
     name: str
     values: Sequence[Label | None]
-    codes: npt.NDArray[Any]
+    codes: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.intp))
     n_missing: int = 0
     first_missing: int = -1
 
     @classmethod
-    def of(cls, column: LabelColumn, rows: npt.NDArray[Any]) -> PairColumn:
+    def of(cls, column: LabelColumn, rows: npt.NDArray[Any]) -> CodedColumn:
         """Read a column of distinct pairs, of which each stands for some rows."""
         if not column.size:
-            return cls(column.name, [], np.zeros(0, np.intp))
+            return cls(column.name, [])
         distinct, codes = distinct_integers(column.codes(0, column.size)[0])
         values = column.labels(distinct)
         is_missing = np.array([value is None for value in values])[codes]
@@ -77,17 +80,37 @@ class PairColumn:
 
 @dataclass(frozen=True, slots=True)
 class PairSums:
-    """Distinct pairs with their numbers of samples, or sums of weights and of squared weights.
+    """Numbers of samples of every pair, or sums of weights and of squared weights.
 
-    ``is_text`` says that all values are text of a file, whose types are still to be inferred.
+    ``sums`` and ``squares`` have one row per value of ``true`` and one column per value of
+    ``pred``. ``is_text`` says that all values are text of a file, whose types are still to be
+    inferred.
     """
 
-    true: PairColumn
-    pred: PairColumn
+    true: CodedColumn
+    pred: CodedColumn
     n_samples: int
-    sums: npt.NDArray[Any]
-    squares: npt.NDArray[Any] | None = None
+    sums: Any
+    squares: Any = None
     is_text: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        true: CodedColumn,
+        pred: CodedColumn,
+        rows: npt.NDArray[np.int64],
+        weights: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
+        *,
+        is_text: bool = False,
+    ) -> PairSums:
+        """Add up the rows of pairs, or their sums of weights and of squared weights."""
+        shape = len(true.values), len(pred.values)
+        sums, squares = (
+            None if values is None else sp.coo_array((values, (true.codes, pred.codes)), shape)
+            for values in weights or (rows, None)
+        )
+        return cls(true, pred, int(rows.sum()), sums, squares, is_text)
 
 
 def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> ConfusionMatrix:  # noqa: B008
@@ -105,12 +128,26 @@ def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> Confus
         If labels and predictions share no class, or class names differ only in case and outer
         spaces.
     """
+    return matrix_and_places(pairs, options)[0]
+
+
+def matrix_and_places(
+    pairs: PairSums, options: ClassOptions
+) -> tuple[ConfusionMatrix, list[npt.NDArray[np.intp]]]:
+    """Return the matrix of `matrix_of`, and the rows and columns of the values in it."""
     true, pred, classes = _named(pairs, options)
     if options.normalize_text:
         _warn_of_changes((true, pred), pairs)
     if options.labels is None and options.label_texts is None:
         _warn_of_spellings(classes, true, pred, pairs)
-    return _assembled(pairs, classes, options.outcomes, (true, pred))
+    places = _places(pairs, classes, options.outcomes, (true, pred))
+    size = len(classes) + len(options.outcomes)
+    cells = placed(pairs.sums, places[0], places[1], size)
+    variances = None
+    if pairs.squares is not None:
+        variances = placed(pairs.squares, places[0], places[1], size)
+    cm = ConfusionMatrix._of(classes, Counts.trusted(cells, variances), options.outcomes)
+    return cm, places
 
 
 def row_names(pairs: PairSums, options: ClassOptions) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -153,7 +190,7 @@ class _Sorted:
     outcomes: dict[int, str]
 
     @classmethod
-    def of(cls, column: PairColumn, options: ClassOptions) -> _Sorted:
+    def of(cls, column: CodedColumn, options: ClassOptions) -> _Sorted:
         if not options.outcomes and None not in column.values:
             return cls(column.name, dict(enumerate(column.values)), {})  # type: ignore[arg-type]
         outcomes = {_folded(name) if options.normalize_text else name for name in options.outcomes}
@@ -247,12 +284,14 @@ def _warn_of_changes(columns: tuple[_Sorted, _Sorted], pairs: PairSums) -> None:
     """Say how many values of text `normalize_text` spelled otherwise."""
     changed: dict[str, str] = {}
     n_changed = 0
-    for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
+    for axis, column in enumerate(columns):
+        values = (pairs.true, pairs.pred)[axis].values
+        n_samples = pairs.sums.sum(axis=1 - axis)
         for code, name in column.labels.items():
-            value = counted.values[code]
+            value = values[code]
             if isinstance(value, str) and isinstance(name, str) and value != name:
                 changed.setdefault(value, name)
-                n_changed += int(pairs.sums[counted.codes == code].sum())
+                n_changed += int(n_samples[code])
     if changed:
         example = next(iter(changed.items()))
         warn(
@@ -320,6 +359,29 @@ def refuse_too_many_pairs(pairs: int) -> None:
         )
 
 
+def validate_weights(
+    name: str,
+    n_missing: int,
+    lowest: npt.NDArray[np.float64],
+    sums: npt.NDArray[np.float64],
+    squares: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the sums of weights and of their squares, which an engine added up unchecked."""
+    if n_missing:
+        raise InputError(
+            f"Weights must be numbers, got {n_missing:,} missing or unreadable in {name!r}.",
+            hint="fill them, with 0 for rows that should not count.",
+        )
+    if (lowest < 0).any():
+        raise InputError(f"Weights must not be negative, got {lowest.min():g} in {name!r}.")
+    if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+        raise InputError(
+            f"Weights and their squares must be finite, got NaN, infinite or too large values in"
+            f" {name!r}."
+        )
+    return sums, squares
+
+
 def _occurring(true: _Sorted, pred: _Sorted) -> Classes:
     """Return the classes that occur, sorted."""
     both = true.kinds, pred.kinds
@@ -384,19 +446,16 @@ def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: Pa
     )
 
 
-def _assembled(
+def _places(
     pairs: PairSums, classes: Classes, outcomes: tuple[str, ...], columns: tuple[_Sorted, _Sorted]
-) -> ConfusionMatrix:
-    """Add the pairs up at their places; outcomes follow the classes."""
-    n_classes = len(classes)
-    place: Mapping[str, int] = {name: n_classes + k for k, name in enumerate(outcomes)}
+) -> list[npt.NDArray[np.intp]]:
+    """Return the row of each label and the column of each prediction; outcomes follow classes."""
+    place: Mapping[str, int] = {name: len(classes) + k for k, name in enumerate(outcomes)}
     places = []
     for column, counted in zip(columns, (pairs.true, pairs.pred), strict=True):
         table = np.zeros(len(counted.values), np.intp)
         table[list(column.labels)] = classes.positions(column.labels.values())
         for code, name in column.outcomes.items():
             table[code] = place[name]
-        places.append(table[counted.codes])
-    rows, cols = places
-    cells = Counts.at(rows, cols, pairs.sums, pairs.squares, n_classes + len(outcomes))
-    return ConfusionMatrix._of(classes, cells, outcomes)
+        places.append(table)
+    return places

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from deconfuse.errors import InputError
-from deconfuse.reading.column_names import ColumnChoice
+from deconfuse.reading.column_names import ColumnChoice, ScoreColumns
 from deconfuse.reading.file_scans import NO_TYPE, Scan
-from deconfuse.reading.label_codes import ONE_CLASS_HINT
+from deconfuse.reading.label_columns import ONE_CLASS_HINT
 from deconfuse.reading.pairs import MAX_PAIRS
-from deconfuse.reading.score_columns import ScoreColumns
 
 __all__ = [
     "MARK",

@@ -2,44 +2,83 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import show
-from deconfuse.classes import Classes
+from deconfuse.classes import Classes, ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.label_codes import (
+from deconfuse.reading.label_columns import (
     CHUNK,
     Coded,
     LabelColumn,
-    distinct_integers,
-    is_integer_array,
+    WeightColumn,
     open_labels,
-    read_weights,
+    open_weights,
 )
-from deconfuse.reading.pairs import PairColumn, PairSums, matrix_of
-from deconfuse.reading.tally import PairCodes, Tally
+from deconfuse.reading.pairs import CodedColumn, PairSums, matrix_and_places, matrix_of
+from deconfuse.reading.tally import PairCounts, Tally, distinct_integers, on_threads
 
-__all__ = ["count_columns", "count_sequences", "positions_of"]
+__all__ = ["count_columns", "count_sequences", "count_with_positions", "positions_of"]
 
-# Arrays of integers are counted in parts, each by a thread of its own where there are cores for it.
-# Weights always have so many parts, since the order of a sum changes its last digits.
-_WEIGHTED_PARTS = 4
-_FEWEST_IN_PARTS = 1 << 20
-# Integers and codes need no Python object per value, so that longer pieces save calls.
+# Categories of another library are read in longer pieces: its own call costs the most.
 _LONG_CHUNK = 1 << 18
+# Weights of so many samples are read at once.
+_WEIGHTS = 1 << 21
 
 
 def count_sequences(
     y_true: object, y_pred: object, sample_weight: object, options: ClassOptions
 ) -> ConfusionMatrix:
     """Count the pairs of two columns; see `deconfuse.ConfusionMatrix.from_predictions`."""
+    true, pred = _opened(y_true, y_pred)
+    weights = None
+    if sample_weight is not None:
+        weights = open_weights(sample_weight, true.size, name="sample_weight")
+    return matrix_of(count_columns(true, pred, weights), options)
+
+
+def count_with_positions(
+    y_true: object,
+    y_pred: object,
+    options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
+) -> tuple[ConfusionMatrix, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Count two columns and return the row and the column of every sample, in one pass.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of one length
+        As in `deconfuse.ConfusionMatrix.from_predictions`.
+    options : ClassOptions
+
+    Returns
+    -------
+    matrix : ConfusionMatrix
+    rows, columns : ndarray of shape (n_samples,)
+        Positions in ``matrix.labels``; outcomes follow them, in the order of ``matrix.outcomes``.
+
+    Examples
+    --------
+    >>> matrix, rows, columns = count_with_positions(["dog", "cat"], ["cat", "cat"])
+    >>> matrix.labels, rows.tolist(), columns.tolist()
+    (('cat', 'dog'), [1, 0], [0, 0])
+    """
+    true, pred = _opened(y_true, y_pred)
+    pieces: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
+    counts = _tallied(true, pred, None, pieces)
+    matrix, places = matrix_and_places(_pair_sums(true, pred, counts), options)
+    positions = []
+    for side, codes in enumerate((counts.true, counts.pred)):
+        table = np.zeros(int(codes[-1]) + 1, np.intp)
+        table[codes] = places[side]
+        positions.append(np.concatenate([table[piece[side]] for piece in pieces]))
+    return matrix, positions[0], positions[1]
+
+
+def _opened(y_true: object, y_pred: object) -> tuple[LabelColumn, LabelColumn]:
     true, pred = open_labels(y_true, name="y_true"), open_labels(y_pred, name="y_pred")
     if true.size != pred.size:
         raise InputError(
@@ -47,70 +86,60 @@ def count_sequences(
             f" {pred.size:,} values.",
             hint="check for a filter applied to only one of them.",
         )
-    read = None
-    if sample_weight is not None:
-        read = read_weights(sample_weight, true.size, name="sample_weight")
-    return matrix_of(count_columns(true, pred, read), options)
+    return true, pred
 
 
-def count_columns(true: LabelColumn, pred: LabelColumn, read: Any = None) -> PairSums:
-    """Count the pairs of two columns of one length; ``read`` reads their weights."""
-    codes = _tallied(true, pred, read)
-    if codes.squares is not None and not np.isfinite(codes.squares.sum()):
+def count_columns(
+    true: LabelColumn, pred: LabelColumn, weights: WeightColumn | None = None
+) -> PairSums:
+    """Count the pairs of two columns of one length."""
+    return _pair_sums(true, pred, _tallied(true, pred, weights))
+
+
+def _pair_sums(true: LabelColumn, pred: LabelColumn, counts: PairCounts) -> PairSums:
+    """Return what was counted under the values that the codes stand for."""
+    if counts.squares is not None and not np.isfinite(counts.squares.sum()):
         raise InputError(
             "`sample_weight` must have squares with a finite sum, got weights too large for that.",
             hint="divide all weights by the largest of them.",
         )
-    columns = [_column(column, side) for column, side in ((true, codes.true), (pred, codes.pred))]
-    return PairSums(columns[0], columns[1], true.size, codes.sums, codes.squares)
+    columns = [
+        CodedColumn(
+            column.name,
+            column.labels(codes),
+            n_missing=column.n_missing,
+            first_missing=column.first_missing,
+        )
+        for column, codes in ((true, counts.true), (pred, counts.pred))
+    ]
+    return PairSums(columns[0], columns[1], true.size, counts.sums, counts.squares)
 
 
-def _column(column: LabelColumn, codes: npt.NDArray[np.int64]) -> PairColumn:
-    if not len(codes):
-        return PairColumn(column.name, [], codes)
-    distinct, inverse = distinct_integers(codes)
-    return PairColumn(
-        column.name, column.labels(distinct), inverse, column.n_missing, column.first_missing
-    )
+def _tallied(
+    true: LabelColumn,
+    pred: LabelColumn,
+    weights: WeightColumn | None,
+    pieces: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] | None = None,
+) -> PairCounts:
+    """Count all pieces, and gather their codes in ``pieces`` if asked to.
 
-
-def _tallied(true: LabelColumn, pred: LabelColumn, read: Any) -> PairCodes:
-    """Count all pieces; integers in parts of their own, since they need no vocabulary."""
-    if not true.size:
-        nothing = np.zeros(0, np.int64)
-        return PairCodes(nothing, nothing, nothing, None)
-    first = [column.read(0, 1) for column in (true, pred)]
-    is_integer = all(map(is_integer_array, first))
-    n_parts = 1
-    if is_integer and true.size >= _FEWEST_IN_PARTS:
-        n_parts = n_threads() if read is None else _WEIGHTED_PARTS
-    bounds = np.linspace(0, true.size, n_parts + 1).astype(int).tolist()
-    is_light = all(is_integer_array(piece) or isinstance(piece, Coded) for piece in first)
-    chunk = _LONG_CHUNK if is_light else CHUNK
-
-    def count(start: int, end: int) -> Tally:
-        tally = Tally(is_weighted=read is not None)
-        for at in range(start, end, chunk):
-            stop = min(at + chunk, end)
-            weights = None if read is None else read(at, stop)
-            (codes, bound), (others, other_bound) = true.codes(at, stop), pred.codes(at, stop)
-            tally.add(codes, others, max(bound, other_bound), weights)
-        return tally
-
-    if n_parts == 1:
-        return count(0, true.size).pairs()
-    with ThreadPoolExecutor(min(n_threads(), n_parts)) as pool:
-        whole, *others = pool.map(count, bounds[:-1], bounds[1:])
-    for tally in others:
-        whole.merge(tally)
-    return whole.pairs()
-
-
-def n_threads() -> int:
-    """Return how many threads to use: the cores of this process, at most ``OMP_NUM_THREADS``."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores or 1, int(asked) if asked.isdecimal() else cores or 1))
+    Small integers are their own codes, so that they are one piece.
+    """
+    tally, size = Tally(), true.size
+    on_threads(LabelColumn.use_values_as_codes, (true, pred), size=size)
+    step = CHUNK
+    if true.own is not None and pred.own is not None:
+        step = size if weights is None or weights.is_ready else _WEIGHTS
+    elif size and isinstance(true.column.read(0, 1), Coded):
+        step = _LONG_CHUNK
+    for start in range(0, size, max(step, 1)):
+        stop = min(start + step, size)
+        (codes, bound), (others, other_bound) = true.codes(start, stop), pred.codes(start, stop)
+        weighed = None if weights is None else weights.read(start, stop)
+        tally.add(codes, others, max(bound, other_bound), weighed)
+        if pieces is not None:
+            pieces.append((codes, others))
+    return tally.counts()
 
 
 def positions_of(values: object, classes: Classes, *, name: str) -> npt.NDArray[np.intp]:

@@ -1,103 +1,121 @@
-"""Sum pairs of label and prediction codes in bounded memory.
+"""Sum pairs of label and prediction codes on several threads, in bounded memory.
 
-Small codes are counted in a square histogram that grows with them. Where codes are large, pairs
-are gathered and summed as sparse matrices, so that memory follows the distinct pairs and never the
-square of the number of classes. Both are done by single calls of NumPy and SciPy that let other
-threads run meanwhile.
+Few classes are counted in a square histogram. Where there are many, pairs are sorted, so that
+memory follows the distinct pairs and never the square of the number of classes. Both are done by
+single calls of NumPy and SciPy that let other threads run meanwhile. The result is the same
+whatever the number of threads: counts are exact, and weights are summed in one order.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import os
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from deconfuse._checks import CountMatrix
 from deconfuse.errors import InputError
 
-__all__ = ["PairCodes", "Tally"]
+__all__ = ["PairCounts", "Tally", "distinct_integers", "n_threads", "on_threads"]
 
-# A wider histogram than this takes more than 32 MiB; summing pairs as a sparse matrix is as fast.
+# A wider histogram than this takes more than 32 MiB; sorting pairs is as fast.
 _WIDEST = 2048
-_NARROWEST = 16
-# Up to so many cells per pair, a fresh histogram costs less than scattered additions, and no lock.
-_FEW_CELLS = 8
 # With more cells per pair of the first piece, and some to spare, there is no histogram at all.
 _MOST_CELLS = 64
-# Pairs gathered before they are summed together.
-_RUN = 1 << 21
+# Pairs that are counted by one call: few enough for 32 bits, so many that clearing and adding up
+# the histogram does not show.
+_FEWEST_AT_ONCE, _MOST_AT_ONCE = 1 << 16, 1 << 21
+# Pairs that one thread sorts at once.
+_RUN = 1 << 22
+# Shorter pieces are not worth a thread.
+_FEWEST_ON_THREADS = 1 << 19
 _LARGEST_TOTAL = 2.0**63 - 2.0**40
 
 Codes = npt.NDArray[Any]
+Weights = npt.NDArray[Any]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
-class PairCodes(NamedTuple):
-    """Distinct pairs of codes, in order, with their sums.
+def n_threads() -> int:
+    """Return how many threads to use: the cores of this process, at most ``OMP_NUM_THREADS``.
 
-    ``sums`` are sums of weights (numbers of pairs without weights), ``squares`` are sums of
-    squared weights (None without weights).
+    In a process that another one started to share its work, one: the cores are in use already.
+    """
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores or 1, int(asked) if asked.isdecimal() else cores or 1))
+
+
+def on_threads(
+    act: Callable[[_Item], _Result], items: Iterable[_Item], *, size: int
+) -> list[_Result]:
+    """Return what a function gives for each item, on threads where so many samples are worth it."""
+    listed = list(items)
+    threads = min(n_threads(), len(listed)) if size >= _FEWEST_ON_THREADS else 1
+    if threads <= 1:
+        return [act(item) for item in listed]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(act, listed))
+
+
+class PairCounts(NamedTuple):
+    """How often each pair of codes occurs.
+
+    ``true`` and ``pred`` are the codes that occur, in order. ``sums`` has one row per code of the
+    first and one column per code of the second: sums of weights, or numbers of pairs without
+    weights. ``squares`` are the sums of squared weights, None without weights.
     """
 
     true: npt.NDArray[Any]
     pred: npt.NDArray[Any]
-    sums: npt.NDArray[Any]
-    squares: npt.NDArray[np.float64] | None
+    sums: CountMatrix
+    squares: CountMatrix | None
 
 
 class Tally:
     """Count pairs of codes below 2**31, given piece by piece.
 
-    Parameters
-    ----------
-    is_weighted : bool
-        Whether each piece comes with weights.
-
     Examples
     --------
-    >>> tally = Tally(is_weighted=False)
+    >>> tally = Tally()
     >>> tally.add(np.array([0, 7, 7]), np.array([1, 7, 7]), 8)
-    >>> [part.tolist() for part in tally.pairs()[:3]]
-    [[0, 7], [1, 7], [1, 2]]
+    >>> [part.tolist() for part in tally.counts()[:3]]
+    [[0, 7], [1, 7], [[1, 0], [0, 2]]]
     """
 
-    def __init__(self, *, is_weighted: bool) -> None:
-        self._square: _Square | None = _Square(is_weighted)
-        self._settled: list[PairCodes] = []
-        self._pending: list[PairCodes] = []
+    def __init__(self) -> None:
+        self._pending: list[tuple[Codes, Codes, Weights | None]] = []
+        self._n_pending = 0
         # Above all codes so far.
         self._bound = 0
+        self._is_dense: bool | None = None
+        # That of the sums, and with weights that of their squares.
+        self._histograms: list[npt.NDArray[Any]] = []
+        self._runs: list[_Run] = []
         self._total = 0.0
 
-    def add(
-        self, true: Codes, pred: Codes, bound: int, weights: npt.NDArray[Any] | None = None
-    ) -> None:
-        """Count one piece: arrays of equal length, not empty, of codes below ``bound``."""
-        is_first, self._bound = self._bound == 0, max(self._bound, bound)
+    def add(self, true: Codes, pred: Codes, bound: int, weights: Weights | None = None) -> None:
+        """Count one piece: arrays of equal length of codes from 0 to ``bound - 1``."""
+        if not len(true):
+            return
+        self._bound = max(self._bound, bound)
         if weights is not None and weights.dtype.kind == "i":
             self._total += float(weights.sum(dtype=np.float64))
-        is_wide = self._bound > _WIDEST or (is_first and bound**2 > _MOST_CELLS * (len(true) + 256))
-        if self._square is not None and not is_wide:
-            self._square.add(true, pred, bound, weights)
-            return
-        self._settled = self._runs()
-        sums = np.ones(len(true), np.int64) if weights is None else weights
-        self._pending.append(PairCodes(true, pred, sums, _squared(weights)))
-        if sum(len(piece.true) for piece in self._pending) >= _RUN:
+        self._pending.append((true, pred, weights))
+        self._n_pending += len(true)
+        if self._n_pending >= _at_once(self._bound):
             self._settle()
 
-    def merge(self, other: Tally) -> None:
-        """Add what another tally counted."""
-        self._settle()
-        other._settle()
-        self._total += other._total
-        self._bound = max(self._bound, other._bound)
-        if self._square is not None and other._square is not None:
-            self._square.merge(other._square)
-        else:
-            self._settled = [*self._runs(), *other._runs()]
-
-    def pairs(self) -> PairCodes:
+    def counts(self) -> PairCounts:
         """Return what was counted."""
         # Close to the limit a float cannot tell, so a few sums below it are refused, too.
         if self._total >= _LARGEST_TOTAL:
@@ -106,123 +124,229 @@ class Tally:
                 hint="give the weights as floats.",
             )
         self._settle()
-        if self._square is not None:
-            return self._square.pairs()
-        return self._settled[0] if len(self._settled) == 1 else _summed(self._settled, self._bound)
+        if not self._runs and self._histograms:
+            return _of_histograms(*self._histograms)
+        self._close_histogram()
+        if not self._runs:
+            nothing = np.zeros(0, np.int64)
+            return PairCounts(nothing, nothing, np.zeros((0, 0), np.int64), None)
+        return _of_run(self._runs[0] if len(self._runs) == 1 else _merged(self._runs))
 
     def _settle(self) -> None:
-        """Sum up what is pending."""
+        """Count what is pending."""
         if not self._pending:
             return
-        runs = self._settled
-        runs.append(_summed(self._pending, self._bound))
-        self._pending = []
-        # Merging runs of similar size touches each pair a logarithmic number of times.
-        while len(runs) > 1 and 2 * len(runs[-1].true) >= len(runs[-2].true):
-            runs[-2:] = [_summed(runs[-2:], self._bound)]
-
-    def _runs(self) -> list[PairCodes]:
-        """Return what is settled as runs of pairs, and go on without the histogram."""
-        if self._square is not None:
-            counted, self._square = self._square.pairs(), None
-            self._settled = [counted] if len(counted.true) else []
-        return self._settled
-
-
-class _Square:
-    """A square histogram over codes from 0 to ``side - 1``, a power of two."""
-
-    def __init__(self, is_weighted: bool) -> None:
-        self.side = _NARROWEST
-        self.is_weighted = is_weighted
-        self.sums: npt.NDArray[Any] = np.zeros(self.side**2, np.int64)
-        self.squares = np.zeros(self.side**2 if is_weighted else 0)
-        # Pairs of weight zero count for nothing, but their classes occur.
-        self.seen = np.zeros(self.side**2 if is_weighted else 0, np.bool_)
-        # Fresh memory for every piece would cost as much as the counting.
-        self.cells = np.empty(0, np.int64)
-
-    def reach(self, bound: int) -> None:
-        """Grow until all codes below the bound have a place."""
-        side = self.side
-        while side < bound:
-            side *= 2
-        if side > self.side:
-            parts = (self.sums, self.squares, self.seen)
-            self.sums, self.squares, self.seen = (_wider(p, self.side, side) for p in parts)
-            self.side = side
-
-    def add(self, true: Codes, pred: Codes, bound: int, weights: npt.NDArray[Any] | None) -> None:
-        """Count one piece of codes below the bound."""
-        self.reach(bound)
-        if len(self.cells) < len(true):
-            self.cells = np.empty(len(true), np.int64)
-        cells, shift = self.cells[: len(true)], self.side.bit_length() - 1
-        np.left_shift(true, shift, out=cells, dtype=np.int64, casting="unsafe")
-        np.bitwise_or(cells, pred, out=cells, dtype=np.int64, casting="unsafe")
-        if weights is None:
-            _add(self.sums, cells, None)
+        true, pred, weights = (_joined(parts) for parts in zip(*self._pending, strict=True))
+        self._pending, self._n_pending = [], 0
+        bound = self._bound
+        if self._is_dense is None:
+            self._is_dense = bound**2 <= _MOST_CELLS * (len(true) + 256)
+        if self._is_dense and bound <= _WIDEST:
+            self._add_cells(_histograms(true, pred, weights, bound))
+            if weights is not None and not weights.all():
+                # Pairs of weight zero count for nothing, but their classes occur.
+                zero = weights == 0
+                self._add_run(_sorted_run(true[zero], pred[zero], weights[zero]))
             return
-        if weights.dtype.kind == "f" and self.sums.dtype.kind == "i":
-            self.sums = self.sums.astype(np.float64)
-        _add(self.sums, cells, weights)
-        _add(self.squares, cells, _squared(weights))
-        if not weights.all():
-            self.seen[cells[weights == 0]] = True
+        self._close_histogram()
+        self._is_dense = False
+        for run in _sorted_runs(true, pred, weights, bound):
+            self._add_run(run)
 
-    def merge(self, other: _Square) -> None:
-        self.reach(other.side)
-        other.reach(self.side)
-        self.sums = self.sums + other.sums
-        self.squares += other.squares
-        self.seen |= other.seen
+    def _add_cells(self, cells: list[npt.NDArray[Any]]) -> None:
+        if self._histograms:
+            cells = [_added(old, new) for old, new in zip(self._histograms, cells, strict=True)]
+        self._histograms = cells
 
-    def pairs(self) -> PairCodes:
-        used = self.sums != 0
-        if self.is_weighted:
-            used |= self.seen
-        cells = np.flatnonzero(used)
-        squares = self.squares[cells] if self.is_weighted else None
-        shift = self.side.bit_length() - 1
-        return PairCodes(cells >> shift, cells & (self.side - 1), self.sums[cells], squares)
+    def _add_run(self, run: _Run) -> None:
+        self._runs.append(run)
+        # Merging runs of similar size touches each pair a logarithmic number of times.
+        while len(self._runs) > 1 and 2 * len(self._runs[-1].keys) >= len(self._runs[-2].keys):
+            self._runs[-2:] = [_merged(self._runs[-2:])]
 
-
-def _wider(cells: npt.NDArray[Any], old: int, side: int) -> npt.NDArray[Any]:
-    if not len(cells):
-        return cells
-    square = np.zeros((side, side), cells.dtype)
-    square[:old, :old] = cells.reshape(old, old)
-    return square.ravel()
+    def _close_histogram(self) -> None:
+        """Turn the histogram into a run of pairs."""
+        if not self._histograms:
+            return
+        sums, *squares = self._histograms
+        used = np.flatnonzero(sums)
+        true, pred = np.divmod(used, len(sums))
+        found = [histogram.ravel()[used] for histogram in (sums, *squares)]
+        self._histograms = []
+        self._runs.insert(0, _Run(_keys(true, pred), found[0], found[1] if squares else None))
 
 
-def _add(
-    sums: npt.NDArray[Any], cells: npt.NDArray[np.int64], weights: npt.NDArray[Any] | None
-) -> None:
-    """Add weights, or one each, at their cells of ``sums``."""
-    # As floats, large integers would lose their last digits.
-    is_exact = weights is None or weights.dtype.kind == "f"
-    if is_exact and _FEW_CELLS * len(cells) >= len(sums):
-        sums += np.bincount(cells, weights, minlength=len(sums)).astype(sums.dtype, copy=False)
-    else:
-        np.add.at(sums, cells, sums.dtype.type(1) if weights is None else weights)
+def _of_histograms(sums: npt.NDArray[Any], squares: npt.NDArray[Any] | None = None) -> PairCounts:
+    rows, columns = (np.flatnonzero(sums.any(axis=axis)) for axis in (1, 0))
+    if len(rows) < len(sums) or len(columns) < len(sums):
+        used = np.ix_(rows, columns)
+        sums, squares = sums[used], None if squares is None else squares[used]
+    return PairCounts(rows, columns, sums, squares)
 
 
-def _squared(weights: npt.NDArray[Any] | None) -> npt.NDArray[np.float64] | None:
+def _of_run(run: _Run) -> PairCounts:
+    true, starts = _distinct(run.keys >> 32)
+    pred, columns = distinct_integers(run.keys & 0xFFFFFFFF)
+    shape = len(true), len(pred)
+    ends = np.append(starts, len(run.keys))
+    sums, squares = (
+        None if values is None else sparse.csr_array((values, columns, ends), shape=shape)
+        for values in (run.sums, run.squares)
+    )
+    assert sums is not None
+    return PairCounts(true, pred, sums, squares)
+
+
+def _at_once(bound: int) -> int:
+    return min(max(2 * bound * bound, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
+
+
+def _joined(parts: tuple[Any, ...]) -> Any:
+    if len(parts) == 1 or parts[0] is None:
+        return parts[0]
+    return np.concatenate(parts)
+
+
+def _histograms(
+    true: Codes, pred: Codes, weights: Weights | None, bound: int
+) -> list[npt.NDArray[Any]]:
+    """Return the square of the sums, and that of the squared weights if there are any."""
+    if weights is None:
+        ones = np.ones(min(len(true), _at_once(bound)), np.int32)
+        ends = np.linspace(0, len(true), n_threads() + 1).astype(int).tolist()
+
+        def count(part: slice) -> npt.NDArray[Any]:
+            return _histogram(true[part], pred[part], bound, lambda at: ones[: at.stop - at.start])
+
+        whole, *others = on_threads(count, map(slice, ends[:-1], ends[1:]), size=len(true))
+        for part in others:
+            whole += part
+        return [whole]
+
+    def add_up(values: Callable[[slice], Weights]) -> npt.NDArray[Any]:
+        return _histogram(true, pred, bound, values)
+
+    squares = np.empty(min(len(true), _at_once(bound)))
+    # In two threads, not in parts: the order of a sum changes its last digits.
+    kinds = [weights.__getitem__, lambda at: _squared(weights[at], squares[: at.stop - at.start])]
+    return on_threads(add_up, kinds, size=len(true))
+
+
+def _histogram(
+    true: Codes, pred: Codes, bound: int, values: Callable[[slice], Weights]
+) -> npt.NDArray[Any]:
+    """Return a square with the values of samples added up at their cells."""
+    step = _at_once(bound)
+    index = true.dtype if true.dtype == pred.dtype and true.dtype in (np.int32, np.int64) else None
+    total: npt.NDArray[Any] | None = None
+    cells: npt.NDArray[Any] | None = None
+    for start in range(0, len(true), step):
+        part = slice(start, min(start + step, len(true)))
+        at = [side[part].astype(index or np.int32, copy=False) for side in (true, pred)]
+        data = values(part)
+        pairs = sparse.coo_array((bound, bound), dtype=data.dtype)
+        pairs.data = data
+        # Given to the constructor, they would be copied and checked again. They are below the
+        # bound, or this would write outside of the square.
+        if hasattr(pairs, "coords"):
+            pairs.coords = (at[0], at[1])
+        else:  # SciPy 1.12
+            pairs.row, pairs.col = at
+        cells = pairs.toarray(out=cells)
+        if total is None:
+            total = cells.astype(np.float64 if data.dtype.kind == "f" else np.int64)
+        else:
+            total += cells
+    return np.zeros((bound, bound), np.int64) if total is None else total
+
+
+def _added(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the sum of two squares, the first of which may be smaller."""
+    if len(old) < len(new):
+        old = np.pad(old, (0, len(new) - len(old)))
+    return old + new
+
+
+class _Run(NamedTuple):
+    """Distinct pairs as sorted keys, with their sums."""
+
+    keys: npt.NDArray[np.int64]
+    sums: npt.NDArray[Any]
+    squares: npt.NDArray[np.float64] | None
+
+
+def _keys(true: Codes, pred: Codes) -> npt.NDArray[np.int64]:
+    keys = true.astype(np.int64)
+    keys <<= 32
+    keys |= pred.astype(np.int64, copy=False)
+    return keys
+
+
+def _distinct(
+    keys: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+    """Return the distinct ones of sorted numbers, and where each begins."""
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    starts = np.flatnonzero(is_new)
+    return keys[starts], starts
+
+
+def _sorted_runs(true: Codes, pred: Codes, weights: Weights | None, bound: int) -> list[_Run]:
+    if weights is None:
+        size = min(_RUN, -(-len(true) // n_threads()))
+        parts = [slice(start, start + size) for start in range(0, len(true), size)]
+        return on_threads(lambda p: _sorted_run(true[p], pred[p], None), parts, size=len(true))
+
+    def total(values: Weights) -> sparse.coo_array:
+        at = [side.astype(np.int32, copy=False) for side in (true, pred)]
+        return sparse.coo_array((values, (at[0], at[1])), shape=(bound, bound)).tocsr().tocoo()
+
+    sums, squares = on_threads(total, [weights, _squared(weights)], size=len(true))
+    return [_Run(_keys(sums.row, sums.col), sums.data, squares.data)]
+
+
+def _sorted_run(true: Codes, pred: Codes, weights: Weights | None) -> _Run:
+    """Return how often each pair occurs; with weights, which are zero, that it does."""
+    keys = _keys(true, pred)
+    keys.sort()
+    distinct, starts = _distinct(keys)
+    if weights is not None:
+        return _Run(distinct, weights[: len(starts)], np.zeros(len(starts)))
+    return _Run(distinct, np.diff(starts, append=len(keys)), None)
+
+
+def _merged(runs: list[_Run]) -> _Run:
+    keys = np.concatenate([run.keys for run in runs])
+    # A stable sort merges runs that are sorted already.
+    order = np.argsort(keys, kind="stable")
+    keys, starts = _distinct(keys[order])
+
+    def total(values: list[Any]) -> npt.NDArray[Any]:
+        return np.add.reduceat(np.concatenate(values)[order], starts)
+
+    squares = [run.squares for run in runs if run.squares is not None]
+    return _Run(keys, total([run.sums for run in runs]), total(squares) if squares else None)
+
+
+def _squared(
+    weights: Weights, out: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
     # Squares that overflow are found once, at the end.
     with np.errstate(over="ignore"):
-        return None if weights is None else np.square(weights, dtype=np.float64)
+        return np.square(weights, out=out, dtype=np.float64)
 
 
-def _summed(runs: list[PairCodes], bound: int) -> PairCodes:
-    """Return the distinct pairs of all runs, in order, with their sums."""
-    true = np.concatenate([run.true.astype(np.int32, copy=False) for run in runs])
-    pred = np.concatenate([run.pred.astype(np.int32, copy=False) for run in runs])
-
-    def total(values: list[Any]) -> sparse.coo_array:
-        pairs = (np.concatenate(values), (true, pred))
-        # Sums of zero stay: pairs of weight zero count for nothing, but their classes occur.
-        return sparse.coo_array(pairs, shape=(bound, bound)).tocsr().tocoo()
-
-    sums = total([run.sums for run in runs])
-    squares = [run.squares for run in runs if run.squares is not None]
-    return PairCodes(sums.row, sums.col, sums.data, total(squares).data if squares else None)
+def distinct_integers(
+    values: npt.NDArray[Any],
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return distinct integers in order, and the position of each value among them."""
+    low, high = int(values.min()), int(values.max())
+    if high - low > 4 * len(values) + _FEWEST_AT_ONCE or high > np.iinfo(np.int64).max:
+        return np.unique(values, return_inverse=True)
+    # A table over a narrow range is many times faster than sorting.
+    offsets = (values - values.dtype.type(low)).astype(np.intp)
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[offsets] = True
+    distinct = np.flatnonzero(seen) + low
+    return distinct, offsets if len(distinct) == len(seen) else (np.cumsum(seen) - 1)[offsets]

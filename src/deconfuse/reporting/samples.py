@@ -16,8 +16,9 @@ from scipy import sparse
 from deconfuse._checks import show
 from deconfuse._text import shorten
 from deconfuse.errors import InputError
-from deconfuse.reading.label_codes import distinct_integers, open_labels
+from deconfuse.reading.label_columns import open_labels
 from deconfuse.reading.sequences import positions_of
+from deconfuse.reading.tally import distinct_integers
 from deconfuse.reporting.payload import EncodedArray, SamplesPayload, encode
 from deconfuse.reporting.thumbnails import Thumbnails
 

@@ -19,7 +19,7 @@ from deconfuse._text import escape_formulas, printable, shorten
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
-from deconfuse.reading.count_checks import CORNER
+from deconfuse.reading.count_tables import CORNER
 from deconfuse.reporting.beside import Beside, share_text
 from deconfuse.reporting.drawing import number_texts
 from deconfuse.reporting.table import Cell, Table

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, KeysView, ValuesView
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,26 +17,26 @@ import numpy.typing as npt
 
 from deconfuse._checks import Label, as_label, from_torch, is_from, is_missing, show
 from deconfuse.errors import InputError
+from deconfuse.reading.tally import distinct_integers, on_threads
 from deconfuse.reading.words import WordTable
 
 __all__ = [
     "CHUNK",
     "ONE_CLASS_HINT",
     "Coded",
+    "Column",
     "LabelColumn",
     "Vocabulary",
-    "distinct_integers",
-    "is_integer_array",
     "open_column",
     "open_labels",
+    "open_weights",
     "read_series",
-    "read_weights",
 ]
 
 # Long enough to hide the cost of a call, short enough for its buffers to stay in cache.
 CHUNK = 1 << 16
 
-# In an array of integers, those below this bound are their own codes; others follow.
+# Integers of an array are their own codes where all are below this bound.
 _OWN_CODES = 1 << 22
 _SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
 ONE_CLASS_HINT = (
@@ -75,7 +74,6 @@ class Vocabulary:
     def __init__(self) -> None:
         self.values: list[Label | None] = []
         self._tables: dict[type, _Codes] = {}
-        self._lock = Lock()
 
     def table(self, of: type) -> _Codes:
         """Return the codes of the values of one type."""
@@ -85,9 +83,34 @@ class Vocabulary:
 
     def codes(self, values: Iterable[Label | None]) -> npt.NDArray[np.int64]:
         """Return the codes of values of any types."""
-        # Parts of one column may be read by several threads.
-        with self._lock:
-            return np.array([self.table(type(v))[v] for v in values], dtype=np.int64)
+        return np.array([self.table(type(v))[v] for v in values], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A one-dimensional sequence of any library.
+
+    Attributes
+    ----------
+    size : int
+    read : callable
+        Returns the values from start to stop: an array, a list, or coded by their own library.
+    array : ndarray or None
+        All values, where they are an array already.
+    """
+
+    size: int
+    read: Callable[[int, int], Any]
+    array: npt.NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any] | list[Any] | Coded) -> Column:
+        """Take values that were read already."""
+        if isinstance(values, Coded):
+            codes, names = values
+            return cls(len(codes), lambda start, stop: Coded(codes[start:stop], names))
+        array = values if isinstance(values, np.ndarray) else None
+        return cls(len(values), lambda start, stop: values[start:stop], array)
 
 
 @dataclass(slots=True)
@@ -98,56 +121,58 @@ class LabelColumn:
     ----------
     name : str
         What error messages call it.
-    size : int
-    read : callable
-        Returns the values from start to stop: an array, a list, or coded by their own library.
+    column : Column
     n_missing, first_missing : int
         Missing values in the pieces read so far, and the position of the first.
     """
 
     name: str
-    size: int
-    read: Callable[[int, int], Any]
+    column: Column
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    # Up to here codes are values themselves, of this type; above, positions in the vocabulary.
-    n_own: int | None = None
-    own: type = int
+    # The type of the values where they are their own codes.
+    own: type[bool] | type[int] | None = None
+    own_bound: int = 0
     words: WordTable | None = None
     dictionary: list[Any] | None = None
     dictionary_codes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     n_missing: int = 0
     first_missing: int = -1
 
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.column.size
+
+    def use_values_as_codes(self) -> None:
+        """Look whether the values can be their own codes: an array of integers, all small."""
+        values = self.column.array
+        if values is None or values.dtype.kind not in "biu" or not values.dtype.isnative:
+            return
+        # Read as unsigned, negative numbers are huge: the highest tells about the lowest.
+        highest = int(values.view(f"u{values.dtype.itemsize}").max(initial=0))
+        if highest < _OWN_CODES:
+            self.own, self.own_bound = bool if values.dtype == np.bool_ else int, highest + 1
+
     def codes(self, start: int, stop: int) -> tuple[npt.NDArray[Any], int]:
         """Return one code per value, from 0 on, and a number that is above all codes."""
-        piece = self.read(start, stop)
-        if self.n_own is None:
-            self.n_own = _OWN_CODES if is_integer_array(piece) else 0
-        if self.n_own and is_integer_array(piece) and piece.ndim == 1 and piece.dtype.isnative:
-            # Read as unsigned, negative numbers are huge: the highest tells about the lowest.
-            own = piece.view(f"u{piece.dtype.itemsize}")
-            highest = int(own.max(initial=0))
-            if highest < self.n_own:
-                self.own = bool if piece.dtype == np.bool_ else int
-                return own, highest + 1
+        piece = self.column.read(start, stop)
+        if self.own is not None:
+            # As an index, bools would choose and not count.
+            return piece.view(np.uint8) if self.own is bool else piece, self.own_bound
         codes = self._encode(piece)
         missing = self.vocabulary.table(type(None)).get(None)
         if missing is not None:
-            where = np.flatnonzero(codes == missing + self.n_own)
+            where = np.flatnonzero(codes == missing)
             if len(where) and self.first_missing < 0:
                 self.first_missing = start + int(where[0])
             self.n_missing += len(where)
-        return codes, self.n_own + len(self.vocabulary.values)
+        return codes, len(self.vocabulary.values)
 
     def labels(self, codes: npt.NDArray[Any]) -> list[Label | None]:
         """Return the values that codes stand for."""
-        words, n_own = self.vocabulary.values, self.n_own or 0
-        if self.own is int and len(codes) and codes.max() < n_own:
-            return list(codes.tolist())
-        return [words[code - n_own] if code >= n_own else self.own(code) for code in codes.tolist()]
-
-    def _codes_of(self, values: Iterable[Label | None]) -> npt.NDArray[np.int64]:
-        return self.vocabulary.codes(values) + (self.n_own or 0)
+        if self.own is not None:
+            return list(codes.astype(self.own).tolist())
+        return [self.vocabulary.values[code] for code in codes.tolist()]
 
     def _encode(self, piece: Any) -> npt.NDArray[Any]:
         if isinstance(piece, Coded):
@@ -162,7 +187,7 @@ class LabelColumn:
         if kind in "iu":
             return self._encode_integers(piece)
         if kind == "b":
-            return self._codes_of([False, True])[piece.view(np.uint8)]
+            return self.vocabulary.codes([False, True])[piece.view(np.uint8)]
         if kind == "f":
             return self._encode_floats(piece)
         if kind == "U":
@@ -189,14 +214,14 @@ class LabelColumn:
         used[piece.codes] = True
         new = np.flatnonzero(used & (table < 0)).tolist()
         values = [piece.values[k] if k < len(piece.values) else None for k in new]
-        table[new] = self._codes_of(self._as_labels(values))
+        table[new] = self.vocabulary.codes(self._as_labels(values))
         return np.asarray(table[piece.codes])
 
     def _encode_integers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if values.dtype == np.uint64 and values.max() > np.iinfo(np.int64).max:
             raise self._too_large(values.max())
         distinct, codes = distinct_integers(values)
-        return self._codes_of(distinct.tolist())[codes]
+        return self.vocabulary.codes(distinct.tolist())[codes]
 
     def _encode_floats(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Whole floats are integers: a column of 1.0 and 2.0 is how tables store 1 and 2."""
@@ -209,7 +234,7 @@ class LabelColumn:
         if not width:
             return self._encode_list(words.tolist())
         if self.words is None or self.words.width != width:
-            self.words = WordTable(width, self._codes_of)
+            self.words = WordTable(width, self.vocabulary.codes)
         return self.words.encode(words)
 
     def _encode_list(self, values: list[Any]) -> npt.NDArray[Any]:
@@ -220,8 +245,8 @@ class LabelColumn:
             codes = np.fromiter(map(table.__getitem__, values), np.int64, len(values))
             if only is int:
                 self._check_width(table)
-            return codes + self.n_own if self.n_own else codes
-        return self._codes_of(self._as_labels(values))
+            return codes
+        return self.vocabulary.codes(self._as_labels(values))
 
     def _as_labels(self, values: Iterable[Any]) -> list[Label | None]:
         return [None if is_missing(value) else self._as_label(value) for value in values]
@@ -261,43 +286,23 @@ class LabelColumn:
         )
 
 
-def is_integer_array(piece: object) -> bool:
-    return isinstance(piece, np.ndarray) and piece.dtype.kind in "biu"
-
-
-def distinct_integers(
-    values: npt.NDArray[Any],
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """Return distinct integers in order, and the position of each value among them."""
-    low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values) + CHUNK or high > np.iinfo(np.int64).max:
-        return np.unique(values, return_inverse=True)
-    # A table over a narrow range is many times faster than sorting.
-    offsets = (values - values.dtype.type(low)).astype(np.intp)
-    seen = np.zeros(high - low + 1, dtype=np.bool_)
-    seen[offsets] = True
-    distinct = np.flatnonzero(seen) + low
-    return distinct, offsets if len(distinct) == len(seen) else (np.cumsum(seen) - 1)[offsets]
-
-
 def open_labels(values: object, *, name: str) -> LabelColumn:
     """Open a column of labels that a caller gave, without copying it."""
-    size, read = open_column(values, name=f"`{name}`")
-    return LabelColumn(f"`{name}`", size, read)
+    return LabelColumn(f"`{name}`", open_column(values, name=f"`{name}`"))
 
 
-def open_column(values: Any, *, name: str) -> tuple[int, Callable[[int, int], Any]]:
-    """Return the length of a column and a function that reads the values from start to stop."""
+def open_column(values: Any, *, name: str) -> Column:
+    """Open a sequence that a caller gave, without copying it."""
     values = _unwrapped(values)
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise not_one_dimensional(name, tuple(int(size) for size in shape))
     if isinstance(values, np.ndarray):
-        return len(values), lambda start, stop: values[start:stop]
+        return Column.of(values)
     if isinstance(values, (list, tuple, range)):
-        return len(values), lambda start, stop: list(values[start:stop])
+        return Column(len(values), lambda start, stop: list(values[start:stop]))
     if is_from(values, "torch", "Tensor"):
-        return len(values), lambda start, stop: from_torch(values[start:stop])
+        return Column.of(from_torch(values))
     if isinstance(values, (str, bytes, dict, set, frozenset)) or not hasattr(values, "__len__"):
         raise InputError(
             f"{name} must be a one-dimensional sequence, got {type(values).__name__}.",
@@ -305,11 +310,20 @@ def open_column(values: Any, *, name: str) -> tuple[int, Callable[[int, int], An
         )
     series = _as_series(values)
     if series is not None:
-        return len(series), lambda start, stop: read_series(series[start:stop])
+        if series.dtype.is_integer() and not _has_missing(series):
+            return Column.of(read_series(series))
+        return Column(len(series), lambda start, stop: read_series(series[start:stop]))
     array = np.asarray(values)
     if array.ndim != 1:
         raise not_one_dimensional(name, array.shape)
-    return len(array), lambda start, stop: array[start:stop]
+    return Column.of(array)
+
+
+def _has_missing(series: Any) -> bool:
+    dtype = getattr(series.to_native(), "dtype", None)
+    # NumPy's integers are never missing; to look for it would take as long as to count them.
+    is_whole = isinstance(dtype, np.dtype) and dtype.kind in "biu"
+    return not is_whole and bool(series.null_count())
 
 
 def _unwrapped(values: Any) -> Any:
@@ -362,7 +376,7 @@ def read_series(series: Any) -> npt.NDArray[Any] | list[Any] | Coded:
             series = series.dt.replace_time_zone(None)
         # Python's datetime ends at microseconds; NumPy's keeps nanoseconds and NaT.
         return np.asarray(series.to_numpy())
-    if series.dtype != nw.Object and series.null_count():
+    if series.dtype != nw.Object and _has_missing(series):
         return list(series.to_list())
     return np.asarray(series.to_numpy())
 
@@ -398,16 +412,33 @@ def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
     )
 
 
-def read_weights(values: object, size: int, *, name: str) -> Callable[[int, int], npt.NDArray[Any]]:
-    """Return a function that reads sample weights as int64 or float64 from start to stop."""
-    found, read = open_column(values, name=f"`{name}`")
-    if found != size:
+@dataclass(frozen=True, slots=True)
+class WeightColumn:
+    """Sample weights; ``is_ready`` if all can be used as they are, without a copy."""
+
+    name: str
+    column: Column
+
+    @property
+    def is_ready(self) -> bool:
+        array = self.column.array
+        return array is not None and array.dtype in (np.float64, np.int64)
+
+    def read(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Return the weights from start to stop as int64 or float64."""
+        return _checked_weights(self.column.read(start, stop), start, self.name)
+
+
+def open_weights(values: object, size: int, *, name: str) -> WeightColumn:
+    """Open a column of sample weights, which must be as many as there are samples."""
+    column = open_column(values, name=f"`{name}`")
+    if column.size != size:
         raise InputError(
-            f"`{name}` must have one weight per sample, got {found:,} weights for {size:,}"
+            f"`{name}` must have one weight per sample, got {column.size:,} weights for {size:,}"
             " samples.",
             hint="check for a filter applied to only one of them.",
         )
-    return lambda start, stop: _checked_weights(read(start, stop), start, name)
+    return WeightColumn(name, column)
 
 
 def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
@@ -422,7 +453,8 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
     limit = np.inf if array.dtype.kind == "f" else 2**63
-    if not (array.min() >= 0 and array.max().item() < limit):
+    lowest, highest = on_threads(lambda bound: bound(array), [np.min, np.max], size=len(array))
+    if not (lowest >= 0 and highest.item() < limit):
         is_right = (array >= 0) & np.isfinite(array)
         if array.dtype == np.uint64:
             is_right = array <= np.uint64(np.iinfo(np.int64).max)
