@@ -144,14 +144,6 @@ def test_a_weighting_that_does_not_exist() -> None:
         run(DATA.embeddings, weighting="foo")
 
 
-def test_a_tensor_without_numbers() -> None:
-    require("torch")
-    import torch
-
-    with pytest.raises(dc.InputError, match="got a tensor on the meta device"):
-        run(torch.empty(64, 3, device="meta"))
-
-
 def test_samples_of_a_class_that_does_not_exist() -> None:
     g = run(DATA.embeddings)
     with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 'zz'"):
