@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deconfuse.experiments import datasets
-from deconfuse.experiments.catalogue import CATALOGUE
 from deconfuse.experiments.config import DATASETS
+from deconfuse.experiments.data_files import CATALOGUE
 
 # Workers of a sweep must be able to import the helpers by name; they inherit this path.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse.experiments import formats
-from deconfuse.experiments.catalogue import CATALOGUE, DataFile, DatasetSpec
 from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.data_files import CATALOGUE, DataFile, DatasetSpec
 
 N_CLASSES = 10
 TRAIN, TEST = 24, 12
@@ -37,6 +36,18 @@ def make_images(
     return images.astype(np.uint8), labels
 
 
+def write_idx(values: NDArray[np.uint8]) -> bytes:
+    """Return the IDX file of an array of unsigned bytes."""
+    head = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, dtype=">u4").tobytes()
+    return head + values.tobytes()
+
+
+def write_labelled_records(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> bytes:
+    """Return records of a label byte and a planar image, as CIFAR-10's batches."""
+    planes = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    return np.concatenate([labels.astype(np.uint8)[:, None], planes], axis=1).tobytes()
+
+
 def write_slice(folder: Path, name: str) -> None:
     """Write a small dataset into a data folder, in the files of the real one."""
     target = folder / name
@@ -44,17 +55,17 @@ def write_slice(folder: Path, name: str) -> None:
     if name in ("mnist", "fashion-mnist"):
         for part, per_class, seed in (("train", TRAIN, 0), ("t10k", TEST, 1)):
             images, labels = make_images(28, 1, per_class, seed)
-            pictures = formats.write_idx(images[..., 0])
+            pictures = write_idx(images[..., 0])
             (target / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(pictures, mtime=0))
-            plain = formats.write_idx(labels.astype(np.uint8))
+            plain = write_idx(labels.astype(np.uint8))
             (target / f"{part}-labels-idx1-ubyte").write_bytes(plain)
     elif name == "cifar10":
         images, labels = make_images(32, 3, TRAIN + 6, 2)
         for batch, rows in enumerate(np.array_split(np.arange(len(labels)), 5), 1):
-            content = formats.write_labelled_records(images[rows], labels[rows])
+            content = write_labelled_records(images[rows], labels[rows])
             (target / f"data_batch_{batch}.bin").write_bytes(content)
         images, labels = make_images(32, 3, TEST, 3)
-        (target / "test_batch.bin").write_bytes(formats.write_labelled_records(images, labels))
+        (target / "test_batch.bin").write_bytes(write_labelled_records(images, labels))
     else:
         for part, per_class, seed in (("train", 6, 4), ("test", 4, 5)):
             images, labels = make_images(96, 3, per_class, seed)

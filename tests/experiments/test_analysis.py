@@ -129,7 +129,7 @@ def test_levels_of_a_users_own_are_steps_in_their_order() -> None:
     found = slope(Scores(questions), "d", lambda alpha: {0: {5.0: 0, 2.0: 1, 0.01: 2}[alpha]})
     assert found is not None
     np.testing.assert_allclose(found.values, [1.0])
-    (claim, *_) = [c for c in paper_claims(Scores(questions), str) if "widens" in c.title]
+    (claim, *_) = [c for c in paper_claims(Scores(questions)) if "widens" in c.title]
     assert "α (5, 2, 0.01)" in claim.measured
 
 
@@ -201,9 +201,9 @@ def planted(better: str) -> Scores:
 def test_a_planted_winner_is_found_and_another_is_not() -> None:
     for metric in ("overlap", "kl"):
         for better, expected in (("bi", "holds"), ("row", "does not hold")):
-            found = bi_is_best(planted(better), str, ("balanced", metric), ("1", "t"))
+            found = bi_is_best(planted(better), ("balanced", metric), ("1", "t"))
             assert found.verdict.startswith(expected)
-    noted = bi_is_best(planted("row"), str, ("balanced", "overlap"), ("1", "t")).evidence
+    noted = bi_is_best(planted("row"), ("balanced", "overlap"), ("1", "t")).evidence
     assert {item.note for item in noted} == {"row"}
 
 
@@ -216,12 +216,13 @@ def test_controls_tell_fewer_samples_from_uneven_classes() -> None:
             lost = 0.01 if method == "bi" else 0.03
             uneven[question] = {s: 0.9 - lost * step + 0.0001 * s for s in range(5)}
             control[question] = {s: 0.9 - 0.01 * step + 0.0002 * s for s in range(5)}
-    found = {c.number: c for c in paper_claims(Scores(uneven), str, Scores(control))}
+    found = {c.number: c for c in paper_claims(Scores(uneven), Scores(control))}
     assert found["3"].verdict == "holds (4 of 4 cells)"
     supports = {item.column: item.support for item in found["3b"].evidence}
     assert supports.pop("bi") is Support.ZERO
     assert set(supports.values()) == {Support.YES}
-    assert "3b" not in {c.number for c in paper_claims(Scores(uneven), str)}
+    assert "the controls alone: MNIST bi -1.0, row -1.0, col -1.0, all -1.0." in found["3b"].beside
+    assert "3b" not in {c.number for c in paper_claims(Scores(uneven))}
 
 
 def test_a_lead_that_shuffled_embeddings_have_too_is_none() -> None:
@@ -235,11 +236,25 @@ def test_a_lead_that_shuffled_embeddings_have_too_is_none() -> None:
                 if kind == "" and own == method == "row":
                     lead = 0.2
                 values[question] = {s: 0.5 + lead + 0.0002 * rng.normal() for s in range(10)}
-    found = {c.number: c for c in paper_claims(Scores(values), str)}
+    found = {c.number: c for c in paper_claims(Scores(values))}
     assert found["5"].verdict == "holds (4 of 4 cells)"
     supports = {item.row: item.support for item in found["5b"].evidence}
-    assert supports.pop("mnist, GCM row") is Support.YES
+    assert supports.pop("MNIST, GCM row") is Support.YES
     assert set(supports.values()) == {Support.ZERO}
+
+
+def test_growth_is_told_beside_that_of_shuffled_embeddings() -> None:
+    values = {}
+    for kind, step in (("", 0.01), ("shuffled ", 0.03)):
+        for place, alpha in enumerate(ALPHAS):
+            for method in METHODS:
+                question = Question("mnist", alpha, f"{kind}gcm {method}", method, "overlap")
+                values[question] = {seed: 0.5 + step * place + 0.001 * seed for seed in range(5)}
+    found = {c.number: c for c in paper_claims(Scores(values))}
+    assert found["6"].verdict == "holds (3 of 3 cells)"
+    assert found["6"].beside == (
+        "With shuffled embeddings: MNIST GCM row +3.0, GCM col +3.0, GCM all +3.0."
+    )
 
 
 def test_both_readings_of_weaker_for_bi() -> None:
@@ -249,7 +264,7 @@ def test_both_readings_of_weaker_for_bi() -> None:
             question = Question("mnist", 1.0, f"gcm {own}", method, "overlap")
             level = 0.9 if own == method else (0.8 if own == "bi" else 0.6)
             values[question] = {seed: level + 0.001 * seed for seed in range(5)}
-    found = {c.number: c.verdict for c in paper_claims(Scores(values), str)}
+    found = {c.number: c.verdict for c in paper_claims(Scores(values))}
     assert found["7"] == "does not hold (0 of 1 cells; 1 near zero)"
     assert found["7b"] == "holds (1 of 1 cells)"
 
@@ -310,13 +325,31 @@ def test_results_are_written_from_records_alone_and_equal_each_time(
     for one, two in zip(first, again, strict=True):
         assert one.read_bytes() == two.read_bytes(), one.name
     text = (tmp_path / "one" / "REPRODUCTION.md").read_text()
-    for title in (c.title for c in paper_claims(score_records(records), str)):
+    for title in (c.title for c in paper_claims(score_records(records))):
         assert title in text
     assert "|MNIST|4|4|20|0|0|" in text
     # What is said of the paper's runs is not said of a study of anybody's own.
     assert "What the paper leaves open" not in text
     for name in (path.name for path in first if path.suffix == ".png"):
         assert f"figures/{name}" in text
+
+
+def test_notes_on_the_paper_take_their_facts_from_the_records(
+    records: list[Record], tmp_path: Path
+) -> None:
+    mine = [record for record in records if record.config.dataset == "mnist"]
+    controls = plan_runs(["mnist"], [1.0], range(2), "equal-size")
+    mine += [make_record(config) for config in controls if not config.is_balanced]
+    for record in mine:
+        write_record(tmp_path / "records", replace(record, seconds=90.0))
+    write_results(tmp_path, tmp_path / "records")
+    text = (tmp_path / "REPRODUCTION.md").read_text()
+    n_seeds = len({record.config.seed for record in mine})
+    assert f"|seeds|30|{n_seeds} (MNIST)|" in text
+    assert "1.5 (MNIST)" in text
+    assert "Controls of equal size exist for MNIST at α = 1." in text
+    for place in ("{seeds}", "{minutes}", "{controls}", "{shown}"):
+        assert place not in text
 
 
 def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) -> None:

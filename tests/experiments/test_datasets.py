@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slices
-from scipy.sparse import csr_array
 from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
-from deconfuse.experiments import Dataset, formats, load_dataset
-from deconfuse.experiments.catalogue import CATALOGUE, dataset_spec
+from deconfuse.experiments import Dataset, load_dataset
 from deconfuse.experiments.config import DATASETS
-from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder
+from deconfuse.experiments.data_files import CATALOGUE, DATA_VARIABLE, data_folder, dataset_spec
+from deconfuse.experiments.datasets import area_average, read_labelled_records, read_stl_images
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -36,11 +35,11 @@ def test_load(name: str, data: Path) -> None:
 
 def test_colours_and_order_of_records() -> None:
     images, labels = slices.make_images(32, 3, 2, 7)
-    content = formats.write_labelled_records(images, labels)
+    content = slices.write_labelled_records(images, labels)
     # By the description of the format: a label, then 1024 red, 1024 green, 1024 blue, row by row.
     assert content[0] == labels[0]
     assert content[1 + 1024 + 32 + 5] == images[0, 1, 5, 1]
-    back, back_labels = formats.read_labelled_records(content, "x")
+    back, back_labels = read_labelled_records(content)
     assert np.array_equal(back, images)
     assert np.array_equal(back_labels, labels)
 
@@ -48,7 +47,7 @@ def test_colours_and_order_of_records() -> None:
 def test_stl_planes_are_column_by_column_and_averaged_exactly() -> None:
     rng = np.random.default_rng(0)
     content = rng.integers(0, 256, size=2 * 3 * 96 * 96, dtype=np.uint8)
-    small = formats.read_stl_images(content.tobytes(), "x")
+    small = read_stl_images(content.tobytes())
     planes = content.reshape(2, 3, 96, 96).astype(int)
     for image, channel, row, column in ((0, 0, 0, 0), (1, 2, 31, 5), (0, 1, 7, 30)):
         # In the file, the first index of a plane is the column.
@@ -59,29 +58,7 @@ def test_stl_planes_are_column_by_column_and_averaged_exactly() -> None:
 def test_area_average_rounds_to_nearest() -> None:
     images = np.random.default_rng(1).integers(0, 256, size=(501, 6, 6, 3), dtype=np.uint8)
     squares = images.reshape(501, 2, 3, 2, 3, 3).astype(float).mean(axis=(2, 4))
-    assert np.abs(formats.area_average(images, 3) - squares).max() <= 0.5
-
-
-@pytest.mark.parametrize(
-    ("read", "content", "message"),
-    [
-        (formats.read_idx, b"\x00\x00", "x must be an IDX file of unsigned bytes"),
-        (formats.read_idx, b"PK\x03\x04....", "x must be an IDX file of unsigned bytes"),
-        (
-            formats.read_idx,
-            formats.write_idx(np.zeros((2, 3), dtype=np.uint8))[:-1],
-            r"x must have 18 bytes for its shape \(2, 3\), got 17",
-        ),
-        (formats.read_labelled_records, b"", "x must be records of 3073 bytes"),
-        (formats.read_labelled_records, b"0" * 3072, "x must be records of 3073 bytes"),
-        (formats.read_stl_images, b"0" * 100, "x must be 96 x 96 RGB images of 27648 bytes each"),
-        (formats.read_stl_labels, b"\x00\x01", "x must hold labels from 1 to 10"),
-        (formats.read_stl_labels, b"\x0b", "x must hold labels from 1 to 10"),
-    ],
-)
-def test_wrong_format(read: object, content: bytes, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read(content, "x")  # type: ignore[operator]
+    assert np.abs(area_average(images, 3) - squares).max() <= 0.5
 
 
 def test_missing_files_are_named_with_what_to_run(tmp_path: Path) -> None:
@@ -134,7 +111,7 @@ def test_already_averaged_release_is_the_same(data: Path, monkeypatch: pytest.Mo
     from dataclasses import replace
 
     from deconfuse.experiments import datasets
-    from deconfuse.experiments.catalogue import DataFile
+    from deconfuse.experiments.data_files import DataFile
 
     whole = load_dataset("stl10", data)
     files = []
@@ -142,7 +119,7 @@ def test_already_averaged_release_is_the_same(data: Path, monkeypatch: pytest.Mo
         ("train", whole.train_inputs, whole.train_labels),
         ("test", whole.test_inputs, whole.test_labels),
     ):
-        content = formats.write_labelled_records(inputs, labels)
+        content = slices.write_labelled_records(inputs, labels)
         name = f"stl10_32_{part}.bin"
         files.append(DataFile(name, len(content), hashlib.sha256(content).hexdigest()))
         (data / "stl10" / f"{name}.xz").write_bytes(lzma.compress(content))
@@ -207,11 +184,8 @@ def test_bad_dataset(labels: np.ndarray, message: str) -> None:
         ({"name": "é" * 51}, "`name` must be a plain name"),
         ({"name": 7}, "`name` must be a plain name .* got 7"),
         ({"classes": "ab"}, "`classes` must be a sequence of names, got 'ab'"),
-        ({"classes": ("a", None)}, "`classes` must be names .* got None"),
-        ({"classes": ("a", "a")}, "`classes` must be distinct names, got 'a' 2 times"),
-        ({"classes": ("a",)}, "`classes` must name at least two classes, got 1"),
-        ({"test_inputs": [[1], [2, 3], [4], [5]]}, "`test_inputs` must be an array with one row"),
-        ({"test_inputs": csr_array(np.eye(4))}, r"one row per sample, got csr_array(.|\n)*toarray"),
+        ({"classes": ("a", "a")}, "`classes` must be two or more distinct names, got"),
+        ({"classes": ("a",)}, "`classes` must be two or more distinct names, got"),
         (
             {"test_labels": ["a", "b", "a", "b"]},
             "`test_labels` must be one whole number per sample",

@@ -61,7 +61,18 @@ def test_reliability_counts_classes(records: list[Record]) -> None:
     found = findings.reliability(even)
     assert found["test", 10.0].mean == pytest.approx(4.0)
     assert found["bi", 0.1].mean == pytest.approx(1.0)
-    assert findings.reliability(records)["test", 10.0].mean < 4.0
+    np.testing.assert_allclose(found["bi", -1.0].values, 0.0, atol=1e-12)
+    uneven = findings.reliability(records)
+    assert uneven["test", 10.0].mean < 4.0
+    fall = uneven["row", 10.0].values - uneven["row", 0.1].values
+    np.testing.assert_allclose(uneven["row", -1.0].values, fall)
+
+
+def test_lines_of_the_summary_say_what_was_measured(records: list[Record]) -> None:
+    persists, noise = findings.summary_lines(records)
+    assert "bi changes least in 1 of 1 datasets" in persists
+    assert "Overlap 100.0 % against" in persists
+    assert noise.endswith("points at α = 10, +0.0 at α = 0.1.") or "-0.0 at α = 0.1" in noise
 
 
 def test_ipf_converges_at_the_square_of_the_second_singular_value(records: list[Record]) -> None:

@@ -55,7 +55,7 @@ def test_grids_are_measured_kept_and_scored(tmp_path: Path) -> None:
     scores = score_grids(again)
     question = Question("mine", 10.0, "averaged gcm row", "bi", "overlap")
     assert scores.values[question][0] == pytest.approx(expected, abs=1e-6)
-    assert {"6b", "7c", "7d"} <= {claim.number for claim in paper_claims(scores, str)}
+    assert {"6b", "7c", "7d"} <= {claim.number for claim in paper_claims(scores)}
 
 
 def test_a_smallest_level_keeps_all_its_points(tmp_path: Path) -> None:

@@ -86,13 +86,16 @@ def test_an_executor_gives_the_same(blobs: Dataset) -> None:
         ),
         (
             lambda n: Outcome(np.full((n, 4), np.nan), np.zeros((n, 2))),
-            r"finite scores .* got \d+ that are not; the first is nan of test sample 0 in column 0",
+            r"finite scores .* got \d+ that are not",
         ),
         (
             lambda n: Outcome(np.where(np.arange(4) == 2, -np.inf, np.zeros((n, 4))), [[0]] * n),
-            r"the first is -inf of test sample 0 in column 2(.|\n)*put a small number under",
+            r"that are not(.|\n)*put a small number under",
         ),
-        (lambda n: Outcome(np.zeros((n, 4)), np.full((n, 1), np.inf)), "finite embeddings .* inf"),
+        (
+            lambda n: Outcome(np.zeros((n, 4)), np.full((n, 1), np.inf)),
+            "finite embeddings .* that are not",
+        ),
         (lambda n: None, "must return an Outcome, got NoneType"),
         (lambda n: (np.zeros((n, 4)), np.zeros((n, 2))), "must return an Outcome, got tuple"),
         (lambda n: Outcome(np.zeros((n, 4)), [[0]] * n, (np.nan,)), "history .* finite numbers"),
@@ -115,19 +118,9 @@ def test_nothing_to_run(blobs: Dataset) -> None:
         run_protocol(nearest_mean, blobs, alphas=[], seeds=[0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"alphas": 1.0}, r"`alphas` must be several numbers, e.g. \[1.0, 0.1\], got 1.0"),
-        ({"alphas": ["1"]}, "`alpha` must be positive and finite, got '1'"),
-        ({"seeds": 3}, r"`seeds` must be several numbers, e.g. range\(10\), got 3"),
-        ({"train": 7}, "`train` must be a function of a Task, got int"),
-        ({"dataset": "mnist"}, "`dataset` must be a Dataset, got str"),
-    ],
-)
-def test_bad_arguments(changes: dict[str, object], message: str, blobs: Dataset) -> None:
-    with pytest.raises(InputError, match=message):
-        run_protocol(**{"train": nearest_mean, "dataset": blobs, **changes})  # type: ignore[arg-type]
+def test_a_level_that_is_no_number(blobs: Dataset) -> None:
+    with pytest.raises(InputError, match="`alpha` must be positive and finite, got '1'"):
+        run_protocol(nearest_mean, blobs, alphas=["1"], seeds=[0])  # type: ignore[list-item]
 
 
 def test_seeds_and_levels_of_numpy(blobs: Dataset) -> None:

@@ -102,10 +102,10 @@ def break_record(path: Path, **changes: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "must be a record of version 1, got version 2"),
-        ({"schema": None}, "must be a record of version 1, got version None"),
-        ({"config": None}, "must be a run of version 1 of the protocol, got version None"),
-        ({"config": {"protocol": 0}}, "must be a run of version 1 of the protocol, got version 0"),
+        ({"schema": 2}, "must be a record of version 1 .* got versions 2 and 1"),
+        ({"schema": None}, "must be a record of version 1 .* got versions None and 1"),
+        ({"config": None}, "version 1 of the protocol, got versions 1 and None"),
+        ({"config": {"protocol": 0}}, "version 1 of the protocol, got versions 1 and 0"),
         ({"matrix": [[-1] * 4] * 4}, "must agree with itself, but test_sizes is"),
         ({"matrix": [[1, 2], [3, 4]]}, "must agree with itself, but test_sizes is"),
         ({"matrix": [["a"]]}, "a field is missing or wrong .*invalid literal"),
@@ -114,9 +114,9 @@ def break_record(path: Path, **changes: object) -> None:
         ({"matrix": None}, "a field is missing or wrong"),
         ({"matrix": [[1], [2, 3]]}, "a field is missing or wrong"),
         ({"matrix": [[9] * 4] * 4}, "must agree with itself, but test_sizes is .* give \\[36, 36"),
-        ({"rebalanced": [[9] * 4] * 4}, "must have equal test sets in matrix and rebalanced"),
+        ({"rebalanced": [[9] * 4] * 4}, "not all of rebalanced are"),
         ({"rebalanced": [[9.5] * 4] * 4}, "must agree with itself, but rebalanced is"),
-        ({"rebalanced": [[9] * 3] * 3}, "must hold counts of 4 classes, .* in rebalanced"),
+        ({"rebalanced": [[9] * 3] * 3}, "not all of rebalanced are"),
         (
             {"test_sizes": [1, 2, 3, 4]},
             "must agree with itself, but test_sizes is \\[1, 2, 3, 4",
@@ -128,16 +128,16 @@ def break_record(path: Path, **changes: object) -> None:
         ({"more": 7}, "must agree with itself, but more is 7 .* give None"),
         ({"history": ["a"]}, "a field is missing or wrong .*could not convert"),
         ({"history": [float("nan")] * 2}, "a field is missing or wrong .*JSON compliant"),
-        ({"train_sizes": [1, 2]}, "must have one count for each of 4 classes in train_sizes"),
-        ({"train_sizes": [1, 2, 3, -4]}, "must have one count for each of 4 classes"),
+        ({"train_sizes": [1, 2]}, "not all of train_sizes are"),
+        ({"train_sizes": [1, 2, 3, -4]}, "not all of train_sizes are"),
         ({"train_sizes": [1, 2, 3, 4.5]}, "must agree with itself, but train_sizes is"),
         ({"classes": [0, 1, 2, 3]}, r"must agree with itself, but classes is \[0, 1"),
-        ({"classes": list("abca")}, "must have distinct names in classes"),
-        ({"epsilon": -1}, "must have a possible epsilon, got -1"),
+        ({"classes": list("abca")}, "not all of classes are"),
+        ({"epsilon": -1}, "not all of epsilon and seconds are"),
         ({"epsilon": "a"}, "a field is missing or wrong .*could not convert"),
-        ({"cell_volume": 0}, "must have a possible cell_volume, got 0"),
+        ({"cell_volume": 0}, "not all of cell_volume and n_cells are"),
         ({"seconds": float("inf")}, "a field is missing or wrong .*JSON compliant"),
-        ({"n_cells": 0}, "must have a possible n_cells, got 0"),
+        ({"n_cells": 0}, "not all of cell_volume and n_cells are"),
         ({"n_cells": 1.5}, "must agree with itself, but n_cells is 1.5"),
         ({"versions": {"numpy": 2}}, "must agree with itself, but versions is"),
         ({"coarser": []}, "a field is missing or wrong"),
@@ -146,7 +146,7 @@ def break_record(path: Path, **changes: object) -> None:
         ({"coarser": {"2": {"n_cells": 3}}}, r"a field is missing or wrong .*'overlaps'"),
         (
             {"coarser": {"2": {"n_cells": 3, "overlaps": [[9] * 4] * 4}}},
-            "must hold Overlaps from 0 to 1 in coarser and shuffled",
+            "not all of coarser and shuffled are",
         ),
         ({"config": {**CONFIG.to_json(), "extra": 5}}, "a field is missing or wrong .*'extra'"),
         (
@@ -177,7 +177,7 @@ def test_geometric_matrices_that_cannot_be_name_the_record(cell: object, tmp_pat
     else:
         gcms["col"][1][2] = cell
     break_record(path, gcms=gcms)
-    with pytest.raises(InputError, match=r"gcms\.col|JSON compliant"):
+    with pytest.raises(InputError, match=r"not all of gcms are|JSON compliant"):
         read_record(path)
 
 
@@ -238,7 +238,7 @@ def test_half_a_record_is_named(tmp_path: Path) -> None:
 def test_a_record_that_is_not_text_is_named(tmp_path: Path) -> None:
     path = write_record(tmp_path, make_record(CONFIG))
     path.write_bytes(b"\xff\xfe" + path.read_bytes())
-    with pytest.raises(InputError, match="must be a record in JSON, but it is not text"):
+    with pytest.raises(InputError, match="must be a record that can be read, but it cannot"):
         read_record(path)
 
 
@@ -265,7 +265,7 @@ def test_a_folder_of_records_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_not_even_an_object() -> None:
-    with pytest.raises(InputError, match="x must be a record of version 1, got version None"):
+    with pytest.raises(InputError, match="x must be a record of version 1 and"):
         Record.from_json("[1, 2]", "x")
 
 

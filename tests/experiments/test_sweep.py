@@ -20,13 +20,15 @@ from tests.support import require
 
 from deconfuse import InputError, MissingExtraError
 from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.crews import dask_crew, executor_crew, local_crew
 from deconfuse.experiments.records import read_records, record_path, write_record
 from deconfuse.experiments.runs import arrays_path
 from deconfuse.experiments.sweep import (
     Places,
     SweepError,
+    dask_crew,
+    executor_crew,
     expected_cost,
+    local_crew,
     plan_runs,
     run_sweep,
 )
@@ -100,7 +102,7 @@ def test_a_record_of_another_version_stops_the_sweep_before_it_starts(data: Path
     path.write_text(path.read_text().replace('"schema":1', '"schema":7'))
     with (
         ThreadPoolExecutor(1) as pool,
-        pytest.raises(InputError, match="must be a record of version 1, got version 7"),
+        pytest.raises(InputError, match="must be a record of version 1 and"),
     ):
         run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_slice)
     assert not (data / "trained.txt").exists()
@@ -122,8 +124,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 import slices
-from deconfuse.experiments.crews import local_crew
-from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Places, local_crew, plan_runs, run_sweep
 if __name__ == "__main__":
     data = Path({data!r})
     plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
@@ -186,7 +187,7 @@ def test_a_worker_that_dies_is_replaced(data: Path) -> None:
 
 
 def test_workers_that_keep_dying_stop_the_sweep(data: Path) -> None:
-    with pytest.raises(SweepError, match="died 3 times in a row without finishing a run; 3 runs"):
+    with pytest.raises(SweepError, match=r"died 3 times in a row .*; 3 runs are left"):
         run_sweep(PLAN[:3], places(data), local_crew(1, 1), run=slices.run_and_die)
 
 
@@ -214,8 +215,7 @@ from multiprocessing import get_context
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 import slices
-from deconfuse.experiments.crews import executor_crew
-from deconfuse.experiments.sweep import Places, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Places, executor_crew, plan_runs, run_sweep
 # A record fits, the arrays of the balanced run do not.
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 data = Path({data!r})
@@ -248,10 +248,10 @@ def test_a_cache_that_cannot_be_written_is_warned_of(data: Path) -> None:
     assert len(read_records(places(data).records)) == 1
 
 
-def test_a_given_pool_that_breaks_is_not_tried_again(data: Path) -> None:
+def test_a_given_pool_that_breaks_stops_the_sweep(data: Path) -> None:
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
-        pytest.raises(SweepError, match=r"executor must live .* but it broke, .*; 3 runs are left"),
+        pytest.raises(SweepError, match=r"died 3 times in a row .*; 3 runs are left"),
     ):
         run_sweep(PLAN[:3], places(data), executor_crew(pool, 1), run=slices.run_and_die)
 
@@ -274,8 +274,7 @@ from multiprocessing import get_context
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 from making import make_arrays, make_record
-from deconfuse.experiments.crews import executor_crew
-from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Places, executor_crew, SweepError, plan_runs, run_sweep
 
 plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deconfuse as dc
-from deconfuse.geometry import frame_geometry, frame_moments
+from deconfuse.geometry import frame_cells, frame_geometry
 from tests.engines import Constructor
 from tests.geometry.data import Samples, make_samples
 
@@ -147,12 +147,12 @@ def test_sums_of_the_engine_equal_memory(
     constructor: Constructor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What engines elsewhere do, on every engine, far from the origin."""
-    monkeypatch.setattr(frame_moments, "_SUMS", 7)
+    monkeypatch.setattr(frame_cells, "_SUMS", 7)
     shifted = Samples(DATA.embeddings[:, :4] + 1e4, DATA.y_true, DATA.y_pred)
     frame = constructor(columns_of(shifted))
     points = frame_geometry._as_frame(frame).lazy()
     names = EMBEDDING[:4]
-    moments = frame_moments._by_sums(points.select(*names), names)
+    moments = frame_cells._by_sums(points.select(*names), names)
     assert moments is not None
     expected = np.cov(shifted.embeddings.T, bias=True)
     np.testing.assert_allclose(moments.covariance, expected, rtol=1e-7)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 import deconfuse as dc
+from deconfuse.geometry.gcm import prepare
 from tests.geometry.data import make_samples
 from tests.support import require
 
@@ -141,15 +144,55 @@ def test_a_weighting_that_does_not_exist() -> None:
         run(DATA.embeddings, weighting="foo")
 
 
-def test_a_tensor_without_numbers() -> None:
-    require("torch")
-    import torch
-
-    with pytest.raises(dc.InputError, match="got a tensor on the meta device"):
-        run(torch.empty(64, 3, device="meta"))
-
-
 def test_samples_of_a_class_that_does_not_exist() -> None:
     g = run(DATA.embeddings)
     with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 'zz'"):
         g.shared_samples(0, "zz")
+
+
+@pytest.mark.parametrize("labels", [None, [2, 0, 1, 3]])
+@pytest.mark.parametrize("kind", ["int", "text", "list", "bool", "series"])
+def test_samples_are_counted_and_placed_as_the_matrix_would(
+    kind: str, labels: list[int] | None
+) -> None:
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, 2 if kind == "bool" else 4, (2, 200))
+    names = np.array(["d", "a", "c", "b"])
+    order: list[object] | None = None if labels is None else list(labels)
+    if kind == "bool":
+        y_true, y_pred, order = y_true > 0, y_pred > 0, None
+    elif kind != "int":
+        y_true, y_pred = names[y_true], names[y_pred]
+        order = None if labels is None else names[labels].tolist()
+    pair: tuple[Any, Any] = (y_true, y_pred)
+    if kind == "list":
+        pair = (y_true.tolist(), y_pred.tolist())
+    elif kind == "series":
+        pandas = pytest.importorskip("pandas")
+        pair = tuple(pandas.Series(values, dtype="category") for values in pair)
+    _, positions, cm = prepare(np.zeros((200, 1)), pair, order)
+    expected = dc.ConfusionMatrix.from_predictions(*pair, labels=order)
+    assert cm.labels == expected.labels
+    np.testing.assert_array_equal(cm.counts, expected.counts)
+    for found, values in zip(positions, pair, strict=True):
+        np.testing.assert_array_equal(found, expected.index_of(values))
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred"),
+    [([0, 1], [0]), ([], []), ([0, None], [0, 1]), ([0, 1], [0, None]), ([0, 1], ["a", "b"])],
+)
+def test_samples_are_refused_as_the_matrix_would(y_true: list[Any], y_pred: list[Any]) -> None:
+    with pytest.raises(dc.InputError) as expected:
+        dc.ConfusionMatrix.from_predictions(y_true, y_pred)
+    with pytest.raises(dc.InputError) as found:
+        dc.geometric_confusion(np.zeros((2, 1)), y_true, y_pred)
+    assert str(found.value) == str(expected.value)
+
+
+def test_numbers_beyond_a_table_are_coded_in_every_piece() -> None:
+    # Small numbers are their own codes; a later piece has one that needs the vocabulary.
+    y_true = np.concatenate([np.arange(100_000) % 3, [2**40 + 1, 2**40 + 1]])
+    _, positions, cm = prepare(np.zeros((len(y_true), 1)), (y_true, y_true[::-1]), None)
+    np.testing.assert_array_equal(positions[0], cm.index_of(y_true))
+    np.testing.assert_array_equal(positions[1], cm.index_of(y_true[::-1]))

@@ -62,12 +62,6 @@ def test_nothing_off_the_diagonal_is_not_a_number() -> None:
 def test_refused_comparisons() -> None:
     with pytest.raises(dc.InputError, match="at least one Geometric Confusion Matrix"):
         dc.geometry.geometry_agreement({})
-    points, one = [[0.0], [1.0], [2.0], [3.0]], dc.ConfusionMatrix.from_counts([[1, 0], [0, 1]])
-    g = dc.geometric_confusion(points, list("aabb"), list("abab"), n_components=1)
-    for given, words in ((g, "got one GeometricConfusion"), ({"bi": one}, "got dict with a Confu")):
-        with pytest.raises(dc.InputError, match=words) as caught:
-            dc.geometry.geometry_agreement(given)  # type: ignore[arg-type]
-        assert "pass what `geometric_confusions` returns" in str(caught.value)
     gs = dc.geometric_confusions(np.random.default_rng(0).normal(size=(6, 2)), [0, 1] * 3, [0] * 6,
                                  n_components=2)  # fmt: skip
     with pytest.raises(dc.InputError, match=r"must be both seen and predicted .* got 1"):

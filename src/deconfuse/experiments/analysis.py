@@ -28,6 +28,7 @@ __all__ = [
     "Sample",
     "Scores",
     "complete_seeds",
+    "datasets_of",
     "grid_answers",
     "levels_of",
     "normalizations",
@@ -199,7 +200,7 @@ def score_records(
     >>> scores = score_records(read_records("results/records"))  # doctest: +SKIP
     >>> bi = Question("mnist", 0.1, "balanced", "bi", "overlap")
     >>> scores.sample(bi).interval()  # doctest: +SKIP
-    (0.8549..., 0.8832...)
+    (0.8547..., 0.8835...)
     """
     every = list(records)
     _refuse_rivals(every)
@@ -312,6 +313,14 @@ def slope(
         if len(line) >= enough
     ]
     return Sample(np.array(slopes)) if slopes else None
+
+
+def datasets_of(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records of each dataset, in their order."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.config.dataset, []).append(record)
+    return found
 
 
 def complete_seeds(records: Iterable[Record], dataset: str) -> list[int]:

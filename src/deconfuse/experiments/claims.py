@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 
 from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, levels_of, slope
+from deconfuse.experiments.data_files import dataset_title
 
 __all__ = ["LEAST_SEEDS", "NEAR_ZERO", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
 
@@ -22,7 +23,6 @@ NEAR_ZERO = 0.005
 _OTHERS = tuple(method for method in METHODS if method != "bi")
 
 BySeed = Mapping[int, float]
-Title = Callable[[str], str]
 
 
 class Support(Enum):
@@ -64,7 +64,7 @@ class Claim:
     """One claim of the paper: what it says, what is measured for it, and what came out.
 
     ``number`` is that of the claim, with a letter where it is decided in another way; ``way`` says
-    in which. ``short`` is the claim in a few words.
+    in which. ``short`` is the claim in a few words, ``beside`` a sentence on what else there is.
     """
 
     number: str
@@ -73,6 +73,7 @@ class Claim:
     measured: str
     evidence: tuple[Evidence, ...]
     way: str = ""
+    beside: str = ""
 
     @property
     def rows(self) -> list[str]:
@@ -111,52 +112,40 @@ class Claim:
         return f"{words} ({yes} of {decided} cells; {rest})"
 
 
-def paper_claims(scores: Scores, title: Title, control: Scores | None = None) -> list[Claim]:
+def paper_claims(scores: Scores, control: Scores | None = None) -> list[Claim]:
     """Return every claim of the paper's experiments with its evidence.
 
     Parameters
     ----------
     scores : Scores
         Scores of all records; those of other grids make more ways to decide a claim.
-    title : callable
-        Turns a dataset's name into what tables call it.
     control : Scores, optional
         Scores of balanced runs of equal size, against which claim 3 is decided once more.
     """
+    best = "Bi-normalization recovers the balanced matrix best, at each dataset and level."
+    lowest = "Bi-normalization has the lowest KL divergence from the balanced matrix."
     found = [
-        bi_is_best(
-            scores,
-            title,
-            ("balanced", "overlap"),
-            ("1", "Bi-normalization recovers the balanced matrix best, at each dataset and level."),
-        ),
-        _gap_widens(scores, title),
-        _recovery_diminishes(scores, title),
-        bi_is_best(
-            scores,
-            title,
-            ("balanced", "kl"),
-            ("4", "Bi-normalization has the lowest KL divergence from the balanced matrix."),
-        ),
-        _own_is_closest(scores, title),
-        _own_grows(scores, title),
-        _bi_is_weaker(scores, title),
+        bi_is_best(scores, ("balanced", "overlap"), ("1", best)),
+        _gap_widens(scores),
+        _recovery_diminishes(scores),
+        bi_is_best(scores, ("balanced", "kl"), ("4", lowest)),
+        _own_is_closest(scores),
+        _own_grows(scores),
+        _bi_is_weaker(scores, "7", "read as lower Overlap"),
     ]
     more = [
-        _recovery_diminishes(scores, title, control or Scores({})),
-        _own_is_closest(scores, title, beyond="shuffled "),
-        _own_grows(scores, title, "equal-points "),
-        _bi_leads_less(scores, title),
-        _bi_is_weaker(scores, title, "averaged "),
-        _bi_leads_less(scores, title, "averaged "),
+        _recovery_diminishes(scores, control or Scores({})),
+        _own_is_closest(scores, "shuffled "),
+        _own_grows(scores, "equal-points "),
+        _bi_is_weaker(scores, "7b", "read as a smaller lead"),
+        _bi_is_weaker(scores, "7c", "lower Overlap, averaged grids"),
+        _bi_is_weaker(scores, "7d", "smaller lead, averaged grids"),
     ]
     found += [claim for claim in more if claim.evidence]
     return sorted(found, key=lambda claim: claim.number)
 
 
-def bi_is_best(
-    scores: Scores, title: Title, what: tuple[str, str], words: tuple[str, str]
-) -> Claim:
+def bi_is_best(scores: Scores, what: tuple[str, str], words: tuple[str, str]) -> Claim:
     """Return the claim that bi comes closest to a target, by a metric, everywhere.
 
     ``what`` is (target, metric), ``words`` the number of the claim and its sentence.
@@ -166,23 +155,20 @@ def bi_is_best(
     sign = -1 if metric == "kl" else 1
     unit = "KL divergence (× 100)" if metric == "kl" else f"{metric} (points)"
     named = {"balanced": "M1", "bi(balanced)": "bi(M1)"}.get(target, target)
+
+    def lead(dataset: str, alpha: float, _: str) -> tuple[BySeed, str]:
+        return _lead(scores, Question(dataset, alpha, target, "bi", metric), sign)
+
     return Claim(
         number,
         sentence,
         sentence.split(",")[0].removesuffix("."),
         f"{unit} of bi minus that of the best other (named), with the target {named}",
-        _by_level(
-            scores,
-            title,
-            sign,
-            lambda dataset, alpha: _lead(
-                scores, Question(dataset, alpha, target, "bi", metric), sign
-            ),
-        ),
+        _by_level(scores, sign, lead),
     )
 
 
-def _gap_widens(scores: Scores, title: Title) -> Claim:
+def _gap_widens(scores: Scores) -> Claim:
     def gap(dataset: str, alpha: float, other: str) -> BySeed:
         bi = Question(dataset, alpha, "balanced", "bi", "overlap")
         return _difference(scores.by_seed(bi), scores.by_seed(bi._replace(method=other)))
@@ -192,43 +178,44 @@ def _gap_widens(scores: Scores, title: Title) -> Claim:
         "The gap between bi and the other normalizations widens with heterogeneity.",
         "Its lead widens with heterogeneity",
         f"growth of the gap in Overlap (points) {_a_step(scores)}",
-        _by_growth(scores, title, (1, "bi over "), _OTHERS, gap),
+        _by_growth(scores, (1, "bi over "), _OTHERS, gap),
     )
 
 
-def _recovery_diminishes(scores: Scores, title: Title, control: Scores | None = None) -> Claim:
-    def height(dataset: str, alpha: float, method: str) -> BySeed:
-        question = Question(dataset, alpha, "balanced", method, "overlap")
-        own = scores.by_seed(question)
-        return own if control is None else _difference(own, control.by_seed(question))
+def _recovery_diminishes(scores: Scores, control: Scores | None = None) -> Claim:
+    sentence = "Recovery of the balanced matrix diminishes with heterogeneity, whatever the method"
+    measured = f"growth of the Overlap with M1 (points) {_a_step(scores)}"
+    short = "Recovery diminishes with heterogeneity"
 
-    beyond = "" if control is None else ", minus that of balanced controls of equal size"
+    def recovery(runs: Scores, dataset: str, alpha: float, method: str) -> BySeed:
+        return runs.by_seed(Question(dataset, alpha, "balanced", method, "overlap"))
+
+    def growth(value: Callable[[str, float, str], BySeed]) -> tuple[Evidence, ...]:
+        return _by_growth(scores, (-1, ""), METHODS, value)
+
+    if control is None:
+        cells = growth(lambda *place: recovery(scores, *place))
+        return Claim("3", f"{sentence}.", short, measured, cells)
+    alone = growth(lambda *place: recovery(control, *place))
+    way = "beyond what fewer samples do"
     return Claim(
-        "3" if control is None else "3b",
-        "Recovery of the balanced matrix diminishes with heterogeneity, whatever the method"
-        + ("." if control is None else ", beyond what fewer samples do."),
-        "Recovery diminishes with heterogeneity",
-        f"growth of the Overlap with M1 (points) {_a_step(scores)}{beyond}",
-        _by_growth(scores, title, (-1, ""), METHODS, height),
-        "" if control is None else "beyond what fewer samples do",
+        "3b",
+        f"{sentence}, {way}.",
+        short,
+        f"{measured}, minus that of balanced controls of equal size",
+        growth(lambda *place: _difference(recovery(scores, *place), recovery(control, *place))),
+        way,
+        f"What fewer samples do, by the controls alone: {_means(alone)}.",
     )
 
 
-def _own_is_closest(scores: Scores, title: Title, beyond: str = "") -> Claim:
+def _own_is_closest(scores: Scores, beyond: str = "") -> Claim:
     def lead(dataset: str, alpha: float, own: str) -> tuple[BySeed, str]:
         found, best = _lead(scores, _exp2(dataset, alpha, own))
         if beyond:
             found = _difference(found, _lead(scores, _exp2(dataset, alpha, own, beyond))[0])
         return found, best
 
-    evidence = tuple(
-        Evidence(f"{title(dataset)}, GCM {own}", f"α = {alpha:g}", Sample.of(numbers), 1, best)
-        for dataset in scores.datasets()
-        for own in METHODS
-        for alpha in scores.alphas(dataset)
-        for numbers, best in [lead(dataset, alpha, own)]
-        if numbers
-    )
     measured = "Overlap (points) of the GCM with its own normalization minus that with the best "
     return Claim(
         "5b" if beyond else "5",
@@ -236,15 +223,19 @@ def _own_is_closest(scores: Scores, title: Title, beyond: str = "") -> Claim:
         + (", by more than with shuffled embeddings." if beyond else "."),
         "Each GCM is closest to its own normalization",
         measured + "other" + (", minus the same for shuffled embeddings" if beyond else " (named)"),
-        evidence,
+        _by_level(scores, 1, lead, METHODS),
         "beyond shuffled embeddings" if beyond else "",
     )
 
 
-def _own_grows(scores: Scores, title: Title, grid: str = "") -> Claim:
-    def height(dataset: str, alpha: float, own: str) -> BySeed:
-        return scores.by_seed(_exp2(dataset, alpha, own, grid))
+def _own_grows(scores: Scores, grid: str = "") -> Claim:
+    def growth(kind: str) -> tuple[Evidence, ...]:
+        def height(dataset: str, alpha: float, own: str) -> BySeed:
+            return scores.by_seed(_exp2(dataset, alpha, own, kind))
 
+        return _by_growth(scores, (1, "GCM "), _OTHERS, height)
+
+    shuffled = () if grid else growth("shuffled ")
     return Claim(
         "6b" if grid else "6",
         "The Overlap of a GCM (row, col, all) with its own normalization grows with heterogeneity"
@@ -252,43 +243,40 @@ def _own_grows(scores: Scores, title: Title, grid: str = "") -> Claim:
         "A GCM's agreement grows with heterogeneity",
         f"growth of the Overlap (points) {_a_step(scores)}"
         + (", all levels of a seed cut to the fewest test points" if grid else ""),
-        _by_growth(scores, title, (1, "GCM "), _OTHERS, height),
+        growth(grid),
         "at an equal number of points" if grid else "",
+        f"With shuffled embeddings: {_means(shuffled)}." if shuffled else "",
     )
 
 
-def _bi_is_weaker(scores: Scores, title: Title, grid: str = "") -> Claim:
-    def own(dataset: str, alpha: float, method: str) -> BySeed:
-        return scores.by_seed(_exp2(dataset, alpha, method, grid))
+def _bi_is_weaker(scores: Scores, number: str, way: str) -> Claim:
+    grid = "averaged " if "averaged" in way else ""
+    if "lead" in way:
+        measured = (
+            "lead (points) of GCM bi (its Overlap with bi minus that with the best other), minus "
+            "the mean lead of the other three"
+        )
+    else:
+        measured = (
+            "Overlap (points) of GCM bi with bi, minus the mean of the other three with their own"
+        )
 
-    return _weaker(
-        ("7c", "lower Overlap, averaged grids") if grid else ("7", "read as lower Overlap"),
-        "Overlap (points) of GCM bi with bi, minus the mean of the other three with their own",
-        _bi_against_rest(scores, title, own),
-    )
+    def gap(dataset: str, alpha: float, _: str) -> tuple[BySeed, str]:
+        questions = [_exp2(dataset, alpha, method, grid) for method in METHODS]
+        bi, *rest = (
+            _lead(scores, question)[0] if "lead" in way else scores.by_seed(question)
+            for question in questions
+        )
+        seeds = set(bi).intersection(*rest)
+        return {s: bi[s] - float(np.mean([r[s] for r in rest])) for s in sorted(seeds)}, ""
 
-
-def _bi_leads_less(scores: Scores, title: Title, grid: str = "") -> Claim:
-    def lead(dataset: str, alpha: float, method: str) -> BySeed:
-        return _lead(scores, _exp2(dataset, alpha, method, grid))[0]
-
-    return _weaker(
-        ("7d", "smaller lead, averaged grids") if grid else ("7b", "read as a smaller lead"),
-        "lead (points) of GCM bi (its Overlap with bi minus that with the best other), minus the "
-        "mean lead of the other three",
-        _bi_against_rest(scores, title, lead),
-    )
-
-
-def _weaker(words: tuple[str, str], measured: str, evidence: tuple[Evidence, ...]) -> Claim:
-    number, way = words
     return Claim(
         number,
         "The correspondence of GCM and normalization is weaker for bi than for the others "
         f"({way}).",
         "The correspondence is weaker for bi",
         measured,
-        evidence,
+        _by_level(scores, -1, gap),
         way,
     )
 
@@ -308,38 +296,31 @@ def _lead(scores: Scores, question: Question, sign: int = 1) -> tuple[BySeed, st
     return gaps[best], best
 
 
-def _bi_against_rest(
-    scores: Scores, title: Title, value: Callable[[str, float, str], BySeed]
-) -> tuple[Evidence, ...]:
-    """Compare a number of bi with its mean over the others, seed by seed."""
-
-    def gap(dataset: str, alpha: float) -> tuple[BySeed, str]:
-        bi, *rest = (value(dataset, alpha, method) for method in METHODS)
-        seeds = set(bi).intersection(*rest)
-        return {s: bi[s] - float(np.mean([r[s] for r in rest])) for s in sorted(seeds)}, ""
-
-    return _by_level(scores, title, -1, gap)
-
-
 def _by_level(
     scores: Scores,
-    title: Title,
     sign: int,
-    value: Callable[[str, float], tuple[BySeed, str]],
+    value: Callable[[str, float, str], tuple[BySeed, str]],
+    gcms: Iterable[str] = ("",),
 ) -> tuple[Evidence, ...]:
-    """Return a cell for each dataset and level that has a number."""
+    """Return a cell for each dataset (and GCM) and level that has a number."""
     return tuple(
-        Evidence(title(dataset), f"α = {alpha:g}", Sample.of(numbers), sign, note)
+        Evidence(
+            dataset_title(dataset) + (f", GCM {gcm}" if gcm else ""),
+            f"α = {alpha:g}",
+            Sample.of(numbers),
+            sign,
+            note,
+        )
         for dataset in scores.datasets()
+        for gcm in gcms
         for alpha in scores.alphas(dataset)
-        for numbers, note in [value(dataset, alpha)]
+        for numbers, note in [value(dataset, alpha, gcm)]
         if numbers
     )
 
 
 def _by_growth(
     scores: Scores,
-    title: Title,
     what: tuple[int, str],
     methods: Iterable[str],
     value: Callable[[str, float, str], BySeed],
@@ -357,9 +338,17 @@ def _by_growth(
             heights = {alpha: value(dataset, alpha, method) for alpha in scores.alphas(dataset)}
             sample = slope(scores, dataset, heights.__getitem__)
             if sample is not None:
-                place = (title(dataset), f"{words}{method}")
+                place = (dataset_title(dataset), f"{words}{method}")
                 evidence.append(Evidence(*place, sample, sign, near=near))
     return tuple(evidence)
+
+
+def _means(evidence: Iterable[Evidence]) -> str:
+    """Return the means of cells in points, row by row."""
+    rows: dict[str, list[str]] = {}
+    for item in evidence:
+        rows.setdefault(item.row, []).append(f"{item.column} {100 * item.sample.mean:+.1f}")
+    return "; ".join(f"{row} {', '.join(cells)}" for row, cells in rows.items())
 
 
 def _difference(one: BySeed, other: BySeed) -> BySeed:

@@ -20,10 +20,17 @@ from rich.progress import (
 from rich.table import Table
 
 from deconfuse.errors import InputError
-from deconfuse.experiments import preparation
-from deconfuse.experiments.catalogue import DatasetSpec, dataset_spec
 from deconfuse.experiments.config import ALPHAS, DATASETS, RunConfig
-from deconfuse.experiments.datasets import DATA_VARIABLE, data_folder, inspect_dataset
+from deconfuse.experiments.data_files import (
+    DATA_VARIABLE,
+    DatasetSpec,
+    data_folder,
+    dataset_spec,
+    download,
+    inspect_dataset,
+    is_complete,
+    take_from,
+)
 from deconfuse.experiments.records import Record, record_path
 
 __all__ = ["data_app", "reproduce"]
@@ -86,19 +93,17 @@ def prepare(
 
 
 def _prepare_one(folder: Path, spec: DatasetSpec, source: Path | None) -> None:
-    if preparation.is_complete(folder, spec):
+    if is_complete(folder, spec):
         _out.print(f"{spec.title}: already there, and checked.")
         return
     if source is not None:
-        preparation.take_from(source, folder, spec)
+        take_from(source, folder, spec)
     else:
         with Progress(
             TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=_out
         ) as bar:
             task = bar.add_task(spec.title, total=None)
-            preparation.download(
-                folder, spec, lambda done, of: bar.update(task, completed=done, total=of)
-            )
+            download(folder, spec, lambda done, of: bar.update(task, completed=done, total=of))
     _out.print(f"{spec.title}: ready in {folder / spec.name}")
 
 
@@ -248,15 +253,14 @@ def _sweep(
     crew: tuple[int | None, int | None, str | None],
     keep_arrays: bool,
 ) -> None:
-    from deconfuse.experiments import crews
-    from deconfuse.experiments.sweep import Places, expected_cost, run_sweep
+    from deconfuse.experiments import sweep
 
     workers, threads, address = crew
-    places = Places(results / "records", data, data / "cache" if keep_arrays else None)
+    places = sweep.Places(results / "records", data, data / "cache" if keep_arrays else None)
     open_crew = (
-        crews.dask_crew(address)
+        sweep.dask_crew(address)
         if address
-        else crews.local_crew(workers or os.cpu_count() or 1, threads)
+        else sweep.local_crew(workers or os.cpu_count() or 1, threads)
     )
     with Progress(
         TextColumn("{task.description}"),
@@ -270,7 +274,11 @@ def _sweep(
         speed_estimate_period=24 * 3600,
     ) as bar:
         # What is there already took no time now, so it must not count towards the speed.
-        left = {c: expected_cost(c) for c in configs if not record_path(places.records, c).exists()}
+        left = {
+            config: sweep.expected_cost(config)
+            for config in configs
+            if not record_path(places.records, config).exists()
+        }
         task = bar.add_task("Training", total=sum(left.values()), runs=f"0/{len(configs)}")
         done: list[RunConfig] = []
 
@@ -283,4 +291,4 @@ def _sweep(
                     f"{100 * record.balanced_accuracy:.1f} % after {record.epochs} epochs"
                 )
 
-        run_sweep(configs, places, open_crew, on_done=on_done)
+        sweep.run_sweep(configs, places, open_crew, on_done=on_done)

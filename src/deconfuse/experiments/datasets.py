@@ -1,16 +1,9 @@
-"""A training and a test set with their labels, checked once; the paper's from a data folder.
-
-Each file of the paper's datasets is checked before it is used.
-"""
+"""A training and a test set with their labels, checked once; the paper's from a data folder."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import lzma
 import os
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -19,23 +12,26 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.experiments import formats
-from deconfuse.experiments.catalogue import DataFile, DatasetSpec, dataset_spec
+from deconfuse.errors import InputError
 from deconfuse.experiments.config import check_name
+from deconfuse.experiments.data_files import (
+    DATA_VARIABLE,
+    DatasetSpec,
+    data_folder,
+    dataset_spec,
+    inspect_dataset,
+)
 
 __all__ = [
-    "BROKEN_PACKING",
-    "DATA_VARIABLE",
-    "PACKINGS",
     "Dataset",
-    "FileReport",
-    "check_file",
-    "data_folder",
-    "inspect_dataset",
+    "area_average",
     "load_dataset",
-    "unpack_checked",
+    "read_idx",
+    "read_labelled_records",
+    "read_stl_images",
 ]
+
+Bytes = NDArray[np.uint8]
 
 #: ``none``: handed on as they are. ``standardize``: images in bytes, scaled to [0, 1] and
 #: standardized for each channel by the run's own training set. ``rotate``: turned by quarters
@@ -85,8 +81,8 @@ class Dataset:
             options = ", ".join(get_args(Transform))
             raise InputError(f"`transform` must be one of {options}, got {self.transform!r}.")
         for part in ("train", "test"):
-            inputs = _as_array(getattr(self, f"{part}_inputs"), f"{part}_inputs")
-            labels = _as_array(getattr(self, f"{part}_labels"), f"{part}_labels")
+            inputs = np.asarray(getattr(self, f"{part}_inputs"))
+            labels = np.asarray(getattr(self, f"{part}_labels"))
             if len(inputs) != len(labels):
                 raise InputError(
                     f"`{part}_inputs` and `{part}_labels` must describe the same samples, "
@@ -115,37 +111,13 @@ def _check_images(inputs: NDArray[Any], what: str) -> None:
         )
 
 
-def _as_array(values: object, what: str) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"`{what}` must be an array with one row per sample, but conversion failed ({error})."
-        ) from error
-    if array.ndim == 0:
-        raise InputError(
-            f"`{what}` must be an array with one row per sample, got {type(values).__name__}.",
-            hint="make a sparse matrix dense with .toarray().",
-        )
-    return array
-
-
 def _class_names(values: Iterable[object]) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"`classes` must be a sequence of names, got {values!r:.100}.")
-    names = list(values)
-    for name in names:
-        if not isinstance(name, str | int | float | np.number | np.bool_):
-            raise InputError(f"`classes` must be names (text or numbers), got {name!r:.100}.")
-    # Those of NumPy print alike but cannot be written to a record.
-    classes = tuple(str(name) for name in names)
-    if len(classes) < 2:
-        raise InputError(f"`classes` must name at least two classes, got {len(classes)}.")
-    twice = [name for name in dict.fromkeys(classes) if classes.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"`classes` must be distinct names, got {twice[0]!r} {classes.count(twice[0])} times."
-        )
+    # Numbers of NumPy print alike but cannot be written to a record.
+    classes = tuple(str(name) for name in values)
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise InputError(f"`classes` must be two or more distinct names, got {classes!r:.100}.")
     return classes
 
 
@@ -163,37 +135,6 @@ def _class_numbers(labels: NDArray[Any], what: str, n_classes: int) -> NDArray[n
             f"no other, got {found[:20].tolist()}."
         )
     return labels.astype(np.int64, copy=False)
-
-
-#: The environment variable that names the data folder.
-DATA_VARIABLE = "DECONFUSE_DATA"
-
-#: How a file may be packed, as the end of its name, and how to unpack it.
-_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.decompress,
-    ".xz": lzma.decompress,
-}
-PACKINGS = tuple(_UNPACKERS)
-
-#: What unpacking raises when the bytes are not what they should be.
-BROKEN_PACKING = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-
-
-def data_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """Return the data folder: the one given, else ``$DECONFUSE_DATA``, else the user's cache."""
-    if folder is not None:
-        return Path(folder).expanduser()
-    named = os.environ.get(DATA_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    try:
-        from platformdirs import user_cache_path
-    except ImportError as error:
-        raise MissingExtraError.of(
-            "platformdirs", extra="experiments", feature="The default data folder"
-        ) from error
-    return user_cache_path("deconfuse", appauthor=False) / "data"
 
 
 def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
@@ -235,93 +176,80 @@ def _load(name: str, folder: Path) -> Dataset:
     return _assemble(spec, {report.file.name: report.content for report in reports})
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """One file of a dataset in the data folder: its content, or what is wrong with it."""
-
-    file: DataFile
-    content: bytes = b""
-    problem: str = ""
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether there is no file at all."""
-        return self.problem == f"{self.file.name} is missing."
-
-
-def inspect_dataset(folder: Path, spec: DatasetSpec) -> list[FileReport]:
-    """Read every file of the first release that is there whole, else of the one that was meant."""
-    found = []
-    for release in spec.releases:
-        found.append([check_file(folder, spec, file) for file in release])
-        if not any(report.problem for report in found[-1]):
-            return found[-1]
-    # Of several incomplete releases, the one with something there.
-    return max(found, key=lambda reports: sum(not report.is_missing for report in reports))
-
-
-def check_file(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
-    """Read one file of a dataset wherever the data folder has it right, plain or packed."""
-    problem = f"{file.name} is missing."
-    for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
-        for packing in PACKINGS:
-            path = folder / place / (file.name + packing)
-            if path.is_file():
-                try:
-                    content = unpack_checked(path.read_bytes(), packing, file, str(path))
-                    return FileReport(file, content)
-                except InputError as error:
-                    problem = error.message
-    return FileReport(file, problem=problem)
-
-
-def unpack_checked(content: bytes, packing: str, file: DataFile, name: str) -> bytes:
-    """Return the plain content of a file whose checksum is right; ``name`` is for errors."""
-    try:
-        plain = _UNPACKERS[packing](content)
-    except BROKEN_PACKING as error:
-        raise InputError(
-            f"{name} must be a complete packed file, but it cannot be unpacked ({error})."
-        ) from error
-    digest = hashlib.sha256(plain).hexdigest()
-    if digest != file.sha256:
-        raise InputError(
-            f"{name} must have {file.size} bytes with the sha256 {file.sha256}, "
-            f"got {len(plain)} bytes with {digest}."
-        )
-    return plain
-
-
 def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
+    """Read files whose checksums are right, so that they need no other check."""
+    parts: list[tuple[Bytes, NDArray[Any]]]
     if "train-images-idx3-ubyte" in contents:
-        arrays = {name: formats.read_idx(content, name) for name, content in contents.items()}
+        arrays = {name: read_idx(content) for name, content in contents.items()}
         parts = [
-            (
-                arrays[f"{part}-images-idx3-ubyte"][..., None],
-                arrays[f"{part}-labels-idx1-ubyte"].astype(np.int64),
-            )
+            (arrays[f"{part}-images-idx3-ubyte"][..., None], arrays[f"{part}-labels-idx1-ubyte"])
             for part in ("train", "t10k")
         ]
     elif "train_X.bin" in contents:
+        # Labels of STL-10 count from 1.
         parts = [
             (
-                formats.read_stl_images(contents[f"{part}_X.bin"], f"{part}_X.bin"),
-                formats.read_stl_labels(contents[f"{part}_y.bin"], f"{part}_y.bin"),
+                read_stl_images(contents[f"{part}_X.bin"]),
+                np.frombuffer(contents[f"{part}_y.bin"], np.uint8) - 1,
             )
             for part in ("train", "test")
         ]
     else:
-        records = [formats.read_labelled_records(c, name) for name, c in contents.items()]
-        images = np.concatenate([pair[0] for pair in records[:-1]])
-        labels = np.concatenate([pair[1] for pair in records[:-1]])
-        parts = [(images, labels), records[-1]]
-    (train_inputs, train_labels), (test_inputs, test_labels) = parts
+        *batches, last = (read_labelled_records(content) for content in contents.values())
+        images, labels = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+        parts = [(images, labels), last]
+    (train, train_labels), (test_images, test_labels) = parts
     return Dataset(
         spec.name,
-        train_inputs,
+        train,
         train_labels,
-        test_inputs,
+        test_images,
         test_labels,
         spec.classes,
         transform=spec.transform,
     )
+
+
+def read_idx(content: bytes) -> Bytes:
+    """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use.
+
+    Examples
+    --------
+    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]))
+    array([7, 8, 9], dtype=uint8)
+    """
+    n_dimensions = content[3]
+    shape = np.frombuffer(content, dtype=">u4", count=n_dimensions, offset=4)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
+
+
+def read_labelled_records(content: bytes) -> tuple[Bytes, Bytes]:
+    """Read records of one label byte and a planar 32 x 32 RGB image, as CIFAR-10's batches."""
+    records = np.frombuffer(content, dtype=np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    planes = records[:, 1:].reshape(-1, 3, 32, 32)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0]
+
+
+def read_stl_images(content: bytes) -> Bytes:
+    """Read STL-10's 96 x 96 images (planes stored column by column) and average them to 32 x 32."""
+    planes = np.frombuffer(content, dtype=np.uint8).reshape(-1, 3, 96, 96)
+    return area_average(planes.transpose(0, 3, 2, 1), 3)
+
+
+def area_average(images: Bytes, factor: int) -> Bytes:
+    """Shrink images by the exact mean over squares, rounded to the nearest byte.
+
+    Examples
+    --------
+    >>> area_average(np.arange(9, dtype=np.uint8).reshape(1, 3, 3, 1), 3).ravel()
+    array([4], dtype=uint8)
+    """
+    n, height, width, channels = images.shape
+    area = factor * factor
+    small = np.empty((n, height // factor, width // factor, channels), dtype=np.uint8)
+    # In chunks, because the sums need four bytes for each of the file's one.
+    for start in range(0, n, 500):
+        part = images[start : start + 500].astype(np.uint32)
+        squares = part.reshape(len(part), *small.shape[1:2], factor, small.shape[2], factor, -1)
+        small[start : start + 500] = (squares.sum(axis=(2, 4)) + area // 2) // area
+    return small

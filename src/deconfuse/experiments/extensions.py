@@ -15,13 +15,13 @@ from deconfuse.experiments.analysis import (
     Question,
     Sample,
     Scores,
+    datasets_of,
     normalizations,
     score_records,
 )
 from deconfuse.experiments.claims import Claim, Support, bi_is_best, paper_claims
+from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.records import WEIGHTINGS, GridOverlaps, Record
-from deconfuse.experiments.sections import datasets_of
-from deconfuse.experiments.text import dataset_title
 
 __all__ = [
     "EPSILONS",
@@ -46,9 +46,7 @@ def stricter_claims(scores: Scores) -> list[Claim]:
         ("1z", ("bi(balanced)", "off-diagonal overlap"), "the errors of bi(M1) alone"),
     )
     return [
-        bi_is_best(
-            scores, dataset_title, what, (number, f"Bi-normalization is closest to {words}.")
-        )
+        bi_is_best(scores, what, (number, f"Bi-normalization is closest to {words}."))
         for number, what, words in questions
     ]
 
@@ -172,9 +170,7 @@ def _other_reading(records: Sequence[Record]) -> str:
     same = [r for r in records if (r.config.dataset, r.config.seed) in seeds]
     found = []
     for scores in (score_records(same), other):
-        supports = [
-            item.support for claim in paper_claims(scores, dataset_title) for item in claim.evidence
-        ]
+        supports = [item.support for claim in paper_claims(scores) for item in claim.evidence]
         counts = [supports.count(support) for support in (Support.YES, Support.NO)]
         found.append(f"{counts[0]} of {len(supports)} cells hold and {counts[1]} say the opposite")
     return (

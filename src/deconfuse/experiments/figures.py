@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,20 +11,27 @@ from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
+from deconfuse.experiments.config import RunConfig
+from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.records import Record
-from deconfuse.experiments.runs import RunArrays
+from deconfuse.experiments.runs import RunArrays, read_arrays
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
+    "CAPTIONS",
     "COLOURS",
+    "NEEDS_ARRAYS",
+    "SHOWN",
+    "draw_all",
     "draw_clusters",
     "draw_curves",
     "draw_effects",
     "draw_instance",
     "draw_shuffled",
+    "pictures",
 ]
 
 #: One colour and marker per method; distinct for the colour-blind (Okabe and Ito).
@@ -44,6 +52,113 @@ _MARKERS = {
     "rebalanced": "P",
 }
 _ORANGES, _BLUES = "Oranges", "Blues"
+
+#: The run that is shown as an instance, the paper's choice.
+SHOWN = RunConfig("fashion-mnist", 0, 0.3)
+
+# Records do not hold embeddings.
+NEEDS_ARRAYS = "clusters.png"
+
+_SAME = "Colours as in the first figure of curves."
+_COLOURS = "bi is orange, row blue, col green, all pink; the paper's are red, blue, orange, green."
+
+#: Every figure: the claim whose section shows it (or none), and its caption.
+CAPTIONS = {
+    "effects.png": (
+        "",
+        "The paper's Figure 1 with its own shades: (d) is the sum of (a) to (c). The last panel, "
+        "not in the paper, multiplies them. Drawn from constants.",
+    ),
+    "clusters.png": (
+        "",
+        "The paper's Figure 2, of real embeddings (Fashion-MNIST, seed 0, α = 0.3, not in the "
+        "records): Pullover, Coat and Shirt on two components, labels left and predictions right, "
+        "with their histograms. A GCM is what left and right share.",
+    ),
+    "overlap.png": (
+        "1",
+        "The paper's Figure 3: Overlap with M1, GCM row and GCM bi; means and 95 % t intervals "
+        f"over seeds, one scale per row. Colours differ: here {_COLOURS}",
+    ),
+    "instance.png": (
+        "3",
+        "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3; shares of each matrix in percent, "
+        "diagonal in orange, the rest in blue, one scale for all. {shown}",
+    ),
+    "kl.png": ("4", f"The appendix's curves: KL divergence from M1; lower is closer. {_SAME}"),
+    "overlap-other-targets.png": (
+        "5",
+        f"The appendix's curves: the targets GCM all and GCM col. {_SAME}",
+    ),
+    "shuffled.png": (
+        "5b",
+        "Not in the paper: Experiment 2 with the network's embeddings (full lines) and with "
+        "embeddings shuffled among the samples (dotted).",
+    ),
+    "off-diagonal.png": (
+        "past",
+        "Not in the paper: the same for errors alone, with M1 and bi(M1).",
+    ),
+    "other-methods.png": (
+        "past",
+        "Not in the paper: Luce's similarity-choice model (black) and the rebalanced classifier "
+        "(yellow) beside bi and row.",
+    ),
+}
+
+_CURVES: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "overlap.png": (
+        ("balanced", "overlap", "Overlap with M1 (%)"),
+        ("gcm row", "overlap", "Overlap with GCM row (%)"),
+        ("gcm bi", "overlap", "Overlap with GCM bi (%)"),
+    ),
+    "overlap-other-targets.png": (
+        ("gcm all", "overlap", "Overlap with GCM all (%)"),
+        ("gcm col", "overlap", "Overlap with GCM col (%)"),
+    ),
+    "kl.png": (("balanced", "kl", "KL divergence (× 100)"),),
+    "off-diagonal.png": (
+        ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
+        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+    ),
+    "other-methods.png": (
+        ("balanced", "overlap", "Overlap with M1 (%)"),
+        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
+    ),
+}
+
+
+def draw_all(scores: Scores, records: Sequence[Record], cache: Path | None) -> dict[str, Figure]:
+    """Draw every figure that there are records for, by the name of its file.
+
+    The figure of clusters needs embeddings, which records do not hold but ``cache`` may.
+    """
+    figures = {"effects.png": draw_effects()}
+    there = {question.target for question in scores.questions()}
+    for name, targets in _CURVES.items():
+        # Without balanced models there is no Experiment 1 to show.
+        shown = [row for row in targets if row[0] in there]
+        beside = ("bi", "row", "similarity-choice", "rebalanced")
+        methods = beside if name == "other-methods.png" else METHODS
+        if shown:
+            figures[name] = draw_curves(scores, shown, methods)
+    if "shuffled gcm bi" in there:
+        figures["shuffled.png"] = draw_shuffled(scores)
+    by_config = {record.config: record for record in records}
+    if SHOWN in by_config and SHOWN.balanced in by_config:
+        figures["instance.png"] = draw_instance(by_config[SHOWN.balanced], by_config[SHOWN])
+    if cache is not None and (arrays := read_arrays(cache, SHOWN)) is not None:
+        figures[NEEDS_ARRAYS] = draw_clusters(arrays)
+    return figures
+
+
+def pictures(shown: Sequence[str], place: str) -> list[str]:
+    """Return the figures that belong to a claim, in Markdown."""
+    return [
+        f"![{name.removesuffix('.png')}](figures/{name})\n\n*{caption}*"
+        for name, (where, caption) in CAPTIONS.items()
+        if where == place and name in shown
+    ]
 
 
 def draw_effects() -> Figure:
@@ -82,7 +197,6 @@ def draw_effects() -> Figure:
 def draw_curves(
     scores: Scores,
     targets: Sequence[tuple[str, str, str]],
-    title: Callable[[str], str],
     methods: Sequence[str] = METHODS,
 ) -> Figure:
     """Draw means over seeds against heterogeneity, with Student's t intervals.
@@ -95,8 +209,6 @@ def draw_curves(
         What to draw.
     targets : sequence of (target, metric, words)
         One row of panels each; ``words`` is the label of its axis.
-    title : callable
-        Turns a dataset's name into the title of its column.
     methods : sequence of str
         The curves.
     """
@@ -107,16 +219,15 @@ def draw_curves(
     for row, (target, metric, words) in enumerate(targets):
         for axis, dataset in zip(axes[row], datasets, strict=True):
             counts = _draw_panel(axis, scores, (dataset, target, metric), methods)
-            seeds = f"{min(counts)}"
-            if min(counts) != max(counts):
-                seeds += f" to {max(counts)}"
-            axis.set_title(f"{title(dataset)} (n = {seeds})" if row == 0 else "", fontsize=9)
+            if row == 0:
+                seeds = " to ".join(str(n) for n in sorted({min(counts), max(counts)}))
+                axis.set_title(f"{dataset_title(dataset)} (n = {seeds})", fontsize=9)
         axes[row, 0].set_ylabel(words, fontsize=9)
     _finish(figure, axes, len(methods))
     return figure
 
 
-def draw_shuffled(scores: Scores, title: Callable[[str], str]) -> Figure:
+def draw_shuffled(scores: Scores) -> Figure:
     """Draw what is left of Experiment 2 when embeddings are shuffled among the samples.
 
     One row of panels has the Overlap of each GCM with its own normalization, the other its lead
@@ -126,7 +237,7 @@ def draw_shuffled(scores: Scores, title: Callable[[str], str]) -> Figure:
     figure, axes = _grid(2, len(datasets), (2.6 * len(datasets) + 0.8, 5.0), "row")
     for column, dataset in enumerate(datasets):
         alphas = scores.alphas(dataset)
-        axes[0, column].set_title(title(dataset), fontsize=9)
+        axes[0, column].set_title(dataset_title(dataset), fontsize=9)
         for prefix, style in (("", "-"), ("shuffled ", ":")):
             for method in METHODS:
                 table = np.full((len(METHODS), len(alphas)), np.nan)

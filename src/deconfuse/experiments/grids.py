@@ -28,10 +28,20 @@ from deconfuse.experiments.analysis import (
     grid_answers,
 )
 from deconfuse.experiments.config import DATASETS, RunConfig, random_state
+from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.records import WEIGHTINGS, Record
 from deconfuse.experiments.runs import RunArrays, overlap_clusters, overlap_table, read_arrays
+from deconfuse.experiments.text import mean_and_interval, section
 
-__all__ = ["N_SHIFTS", "GridRecord", "measure_grids", "read_grids", "score_grids", "write_grids"]
+__all__ = [
+    "N_SHIFTS",
+    "GridRecord",
+    "grid_section",
+    "measure_grids",
+    "read_grids",
+    "score_grids",
+    "write_grids",
+]
 
 #: How many grids are averaged over.
 N_SHIFTS = 32
@@ -218,3 +228,26 @@ def grid_summary(grids: Sequence[GridRecord]) -> dict[str, Sample]:
         name: Sample(np.array([np.mean(numbers) for numbers in by_seed.values()]))
         for name, by_seed in found.items()
     }
+
+
+def grid_section(grids: Sequence[GridRecord]) -> str:
+    """Return the section on how much rests on the grid."""
+    rows = []
+    for dataset in dict.fromkeys(grid.config.dataset for grid in grids):
+        mine = [grid for grid in grids if grid.config.dataset == dataset]
+        found = grid_summary(mine)
+        names = ("one", "averaged", "pure", "agreement")
+        cells = [mean_and_interval(found[name]) for name in names]
+        rows.append([dataset_title(dataset), str(found["pure"].n), *cells])
+    return section(
+        "The grid",
+        "Turning an embedding changes nothing but the signs of its principal components, and with "
+        "them where the grid starts. *Moved*: 1 − Overlap (%) of a GCM with that of the same "
+        f"embedding turned, for one grid and for the mean of {N_SHIFTS} (`n_shifts={N_SHIFTS}`). "
+        "*Pure*: points (%) in cells with one label and one prediction, where GCM and "
+        "normalization agree by construction. Embeddings are not in the records; where they come "
+        "from training again, *again* is the Overlap (%) of the new confusion matrix with the "
+        "record's.",
+        ["", "seeds", "moved, one grid", "moved, averaged", "pure", "again"],
+        rows,
+    )

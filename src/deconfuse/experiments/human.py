@@ -23,8 +23,18 @@ from deconfuse.errors import InputError
 from deconfuse.experiments.analysis import Matrix, Sample, normalizations
 from deconfuse.experiments.datasets import load_dataset
 from deconfuse.experiments.records import Record
+from deconfuse.experiments.text import mean_and_interval, section
 
-__all__ = ["DATASET", "compare_with_people", "read_answers", "read_comparison", "write_comparison"]
+__all__ = [
+    "DATASET",
+    "Comparison",
+    "compare_with_people",
+    "people_section",
+    "people_verdict",
+    "read_answers",
+    "read_comparison",
+    "write_comparison",
+]
 
 #: The dataset that people were shown.
 DATASET = "cifar10"
@@ -126,3 +136,44 @@ def read_comparison(path: Path) -> Comparison:
         }
         for name, levels in stored.items()
     }
+
+
+def people_section(found: Comparison) -> str:
+    """Return the section that compares networks with people; nothing where there is nothing."""
+    if not found:
+        return ""
+    levels = [level for level in found["bi"] if level != "balanced"]
+    levels.sort(key=float, reverse=True)
+    rows = []
+    for level in ["balanced", *levels]:
+        if level not in found["bi"]:
+            continue
+        means = [f"{np.mean(list(found[name][level].values())):.3f}" for name in MATRICES]
+        gaps = [
+            mean_and_interval(difference(found, "bi", other, level), 1.0, "+.3f")
+            for other in MATRICES[1:]
+        ]
+        name = level if level == "balanced" else f"α = {level}"
+        rows.append([name, str(len(found["bi"][level])), *means, *gaps])
+    return section(
+        "An outside judge: people",
+        "CIFAR-10H has the answers of people for CIFAR-10's test images. Spearman's correlation of "
+        "the 90 off-diagonal cells of a network's matrix with those of people, and differences "
+        f"paired by seed. Result: {people_verdict(found)}",
+        ["", "n", *MATRICES, "bi − row", "bi − raw"],
+        rows,
+    )
+
+
+def people_verdict(found: Comparison) -> str:
+    """Say whether bi keeps the likeness that people see, level by level."""
+    levels = [level for level in found["bi"] if level != "balanced"]
+    wins = {
+        other: sum(difference(found, "bi", other, level).interval()[0] > 0 for level in levels)
+        for other in MATRICES[1:]
+    }
+    return (
+        f"with uneven classes bi ranks confusions more as people do than row in {wins['row']} of "
+        f"{len(levels)} levels, and than raw counts in {wins['raw']} of {len(levels)} (intervals "
+        "above zero)."
+    )

@@ -10,15 +10,19 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from deconfuse.errors import InputError
 from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfig
-from deconfuse.experiments.crews import executor_crew
 from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import measure, train_run
-from deconfuse.experiments.sweep import Places, SweepError, plan_runs, run_sweep
+from deconfuse.experiments.sweep import (
+    Places,
+    SweepError,
+    executor_crew,
+    plan_runs,
+    run_sweep,
+)
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
@@ -102,8 +106,6 @@ def run_protocol(
     >>> records[1].matrix.shape
     (10, 10)
     """
-    if not isinstance(dataset, Dataset):
-        raise InputError(f"`dataset` must be a Dataset, got {type(dataset).__name__}.")
     name = _model_name(train, is_kept=folder is not None)
     if name == PAPER_MODEL and dataset.name in DATASETS:
         raise InputError(
@@ -111,11 +113,7 @@ def run_protocol(
             "keep for the paper's network.",
             hint="rename the function, or the dataset.",
         )
-    levels = _several(alphas, "alphas", "[1.0, 0.1]")
-    repetitions = _several(seeds, "seeds", "range(10)")
-    configs = [
-        replace(config, model=name) for config in plan_runs([dataset.name], levels, repetitions)
-    ]
+    configs = [replace(config, model=name) for config in plan_runs([dataset.name], alphas, seeds)]
     if not configs:
         raise InputError("There must be at least one level and one seed, got none.")
     job = _Job(train, dataset)
@@ -134,21 +132,8 @@ def run_protocol(
         return read_records(records, configs)
 
 
-def _several(values: Iterable[Any], what: str, example: str) -> list[Any]:
-    try:
-        return list(values)
-    except TypeError as error:
-        raise InputError(
-            f"`{what}` must be several numbers, e.g. {example}, got {values!r:.100}."
-        ) from error
-
-
 def _model_name(train: object, *, is_kept: bool) -> str:
     """Return the name that records know a training function by."""
-    if not callable(train):
-        raise InputError(
-            f"`train` must be a function of a Task, got {type(train).__name__}.",
-        )
     if isinstance(train, partial):
         given = [("", value) for value in train.args] + sorted(train.keywords.items())
         for _, value in given:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
@@ -191,8 +191,11 @@ class Record:
                     f"its other fields give {again.get(key)!r:.100}.",
                     hint=_AGAIN,
                 )
-        for problem in record._problems():
-            raise InputError(f"{name} {problem}.", hint=_AGAIN)
+        if impossible := record._impossible_fields():
+            raise InputError(
+                f"{name} must hold possible values, but not all of {', '.join(impossible)} are.",
+                hint=_AGAIN,
+            )
         return record
 
     @classmethod
@@ -215,50 +218,44 @@ class Record:
             versions={name: str(version) for name, version in values["versions"].items()},
         )
 
-    def _problems(self) -> Iterator[str]:
-        """Yield what cannot be, although it could be written."""
-        n = len(self.classes)
-        if len(set(self.classes)) != n:
-            yield "must have distinct names in classes"
-        for name, counts in (("matrix", self.matrix), ("rebalanced", self.rebalanced)):
-            if counts is None:
-                continue
-            if counts.shape != (n, n) or (counts < 0).any() or not counts.sum(axis=1).all():
-                yield f"must hold counts of {n} classes, each with a sample, in {name}"
-            if not np.array_equal(counts.sum(axis=1), self.matrix.sum(axis=1)):
-                yield f"must have equal test sets in matrix and {name}"
-        for name, gcm in self.gcms.items():
-            if gcm.shape != (n, n) or (gcm < 0).any() or not gcm.any():
-                yield f"must hold numbers from 0, not all 0, of {n} classes in gcms.{name}"
-        for grid in (*self.coarser.values(), *self.shuffled.values()):
-            overlaps, shape = grid.overlaps, (len(WEIGHTINGS), len(WEIGHTINGS))
+    def _impossible_fields(self) -> list[str]:
+        """Return the fields whose values can be written but cannot be."""
+        n, sizes = len(self.classes), self.matrix.sum(axis=1)
+        after, grids = self.rebalanced, (*self.coarser.values(), *self.shuffled.values())
+        is_possible = {
+            "classes": len(set(self.classes)) == n,
+            "matrix": _is_table(self.matrix, n) and sizes.all(),
+            "rebalanced": after is None
+            or (_is_table(after, n) and np.array_equal(after.sum(axis=1), sizes)),
+            "gcms": all(_is_table(gcm, n) and gcm.any() for gcm in self.gcms.values()),
             # Numbers are written with seven digits.
-            is_table = overlaps.shape == shape and grid.n_cells > 0
-            if not is_table or (overlaps < 0).any() or (overlaps > 1 + 1e-6).any():
-                yield "must hold Overlaps from 0 to 1 in coarser and shuffled"
-        if len(self.train_sizes) != n or min(self.train_sizes) < 0:
-            yield f"must have one count for each of {n} classes in train_sizes"
-        for name in ("epsilon", "seconds", "cell_volume", "n_cells"):
-            least = 0 if name in ("epsilon", "seconds") else np.nextafter(0, 1)
-            if getattr(self, name) < least:
-                yield f"must have a possible {name}, got {getattr(self, name)!r}"
+            "coarser and shuffled": all(
+                grid.n_cells > 0 and _is_table(grid.overlaps, 4) and grid.overlaps.max() < 1 + 1e-6
+                for grid in grids
+            ),
+            "train_sizes": len(self.train_sizes) == n and min(self.train_sizes) >= 0,
+            "epsilon and seconds": min(self.epsilon, self.seconds) >= 0,
+            "cell_volume and n_cells": min(self.cell_volume, self.n_cells) > 0,
+        }
+        return [name for name, possible in is_possible.items() if not possible]
+
+
+def _is_table(values: NDArray[Any], n: int) -> bool:
+    return values.shape == (n, n) and bool((values >= 0).all())
 
 
 def _check_versions(values: Any, name: str) -> None:
     """Raise unless a record has this version of the schema and of the protocol."""
-    found = values.get("schema") if isinstance(values, dict) else None
-    if found != SCHEMA_VERSION:
-        raise InputError(
-            f"{name} must be a record of version {SCHEMA_VERSION}, got version {found!r}.",
-            hint="read it with the release that wrote it, or keep it in another folder.",
-        )
-    config = values.get("config")
+    fields = values if isinstance(values, dict) else {}
+    config = fields.get("config")
     protocol = config.get("protocol") if isinstance(config, dict) else None
-    if protocol != PROTOCOL_VERSION:
+    found = fields.get("schema"), protocol
+    if found != (SCHEMA_VERSION, PROTOCOL_VERSION):
         raise InputError(
-            f"{name} must be a run of version {PROTOCOL_VERSION} of the protocol, "
-            f"got version {protocol!r}.",
-            hint="results of two versions must not be mixed; keep it in another folder.",
+            f"{name} must be a record of version {SCHEMA_VERSION} and of version "
+            f"{PROTOCOL_VERSION} of the protocol, got versions {found[0]!r} and {found[1]!r}.",
+            hint="read it with the release that wrote it; results of two versions must not be "
+            "mixed.",
         )
 
 
@@ -295,15 +292,10 @@ def read_record(path: str | os.PathLike[str]) -> Record:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path} must be a record that can be read, but it cannot ({error.strerror}).",
+            f"{path} must be a record that can be read, but it cannot ({error}).",
             hint="records are files named by their run, in a folder named by the dataset.",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} must be a record in JSON, but it is not text ({error}).",
-            hint="delete it; the sweep makes it again.",
         ) from error
     record = Record.from_json(text, str(path))
     place = path.absolute()

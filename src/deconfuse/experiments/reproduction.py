@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
 
 from deconfuse._files import write_bytes
 from deconfuse.errors import InputError
-from deconfuse.experiments import extensions, findings, sections
+from deconfuse.experiments import extensions
 from deconfuse.experiments.analysis import (
-    METHODS,
     Question,
-    Sample,
     Scores,
     complete_seeds,
+    datasets_of,
     score_records,
     to_rows,
 )
 from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
-from deconfuse.experiments.config import DATASETS, RunConfig
-from deconfuse.experiments.figures import (
-    draw_clusters,
-    draw_curves,
-    draw_effects,
-    draw_instance,
-    draw_shuffled,
+from deconfuse.experiments.config import DATASETS, PAPER_MODEL
+from deconfuse.experiments.data_files import dataset_title
+from deconfuse.experiments.figures import CAPTIONS, NEEDS_ARRAYS, SHOWN, draw_all, pictures
+from deconfuse.experiments.findings import other_findings, summary_lines
+from deconfuse.experiments.grids import grid_section, read_grids, score_grids
+from deconfuse.experiments.human import (
+    Comparison,
+    people_section,
+    people_verdict,
+    read_comparison,
 )
-from deconfuse.experiments.grids import read_grids, score_grids
-from deconfuse.experiments.human import Comparison, read_comparison
 from deconfuse.experiments.records import Record, read_records
-from deconfuse.experiments.runs import read_arrays
 from deconfuse.experiments.text import (
     MARKS,
     claim_table,
     claims_csv,
     csv_text,
-    dataset_title,
+    markdown_table,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["GRIDS", "HUMAN", "read_summary", "write_results"]
 
@@ -51,80 +49,6 @@ __all__ = ["GRIDS", "HUMAN", "read_summary", "write_results"]
 GRIDS, HUMAN = "grids", "human.json"
 
 _TEXT, _CAME_OUT = "REPRODUCTION.md", "## What came out"
-
-#: The run that is shown as an instance, the paper's choice.
-_SHOWN = RunConfig("fashion-mnist", 0, 0.3)
-
-# Records do not hold embeddings.
-_NEEDS_ARRAYS = "clusters.png"
-
-_SAME = "Colours as in the first figure of curves."
-_COLOURS = "bi is orange, row blue, col green, all pink; the paper's are red, blue, orange, green."
-
-#: Every figure: the claim whose section shows it (or none), and its caption.
-_FIGURES = {
-    "effects.png": (
-        "",
-        "The paper's Figure 1 with its own shades: (d) is the sum of (a) to (c). The last panel, "
-        "not in the paper, multiplies them. Drawn from constants.",
-    ),
-    "clusters.png": (
-        "",
-        "The paper's Figure 2, of real embeddings (Fashion-MNIST, seed 0, α = 0.3, not in the "
-        "records): Pullover, Coat and Shirt on two components, labels left and predictions right, "
-        "with their histograms. A GCM is what left and right share.",
-    ),
-    "overlap.png": (
-        "1",
-        "The paper's Figure 3: Overlap with M1, GCM row and GCM bi; means and 95 % t intervals "
-        f"over seeds, one scale per row. Colours differ: here {_COLOURS}",
-    ),
-    "instance.png": (
-        "3",
-        "The paper's Figure 4: Fashion-MNIST, seed 0, α = 0.3; shares of each matrix in percent, "
-        "diagonal in orange, the rest in blue, one scale for all. {shown}",
-    ),
-    "kl.png": ("4", f"The appendix's curves: KL divergence from M1; lower is closer. {_SAME}"),
-    "overlap-other-targets.png": (
-        "5",
-        f"The appendix's curves: the targets GCM all and GCM col. {_SAME}",
-    ),
-    "shuffled.png": (
-        "5b",
-        "Not in the paper: Experiment 2 with the network's embeddings (full lines) and with "
-        "embeddings shuffled among the samples (dotted).",
-    ),
-    "off-diagonal.png": (
-        "past",
-        "Not in the paper: the same for errors alone, with M1 and bi(M1).",
-    ),
-    "other-methods.png": (
-        "past",
-        "Not in the paper: Luce's similarity-choice model (black) and the rebalanced classifier "
-        "(yellow) beside bi and row.",
-    ),
-}
-
-_CURVES: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "overlap.png": (
-        ("balanced", "overlap", "Overlap with M1 (%)"),
-        ("gcm row", "overlap", "Overlap with GCM row (%)"),
-        ("gcm bi", "overlap", "Overlap with GCM bi (%)"),
-    ),
-    "overlap-other-targets.png": (
-        ("gcm all", "overlap", "Overlap with GCM all (%)"),
-        ("gcm col", "overlap", "Overlap with GCM col (%)"),
-    ),
-    "kl.png": (("balanced", "kl", "KL divergence (× 100)"),),
-    "off-diagonal.png": (
-        ("balanced", "off-diagonal overlap", "off-diagonal\nOverlap with M1 (%)"),
-        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
-    ),
-    "other-methods.png": (
-        ("balanced", "overlap", "Overlap with M1 (%)"),
-        ("bi(balanced)", "off-diagonal overlap", "off-diagonal\nOverlap with bi(M1) (%)"),
-    ),
-}
 
 
 def write_results(
@@ -160,19 +84,25 @@ def write_results(
     grids, people = read_grids(folder / GRIDS), read_comparison(folder / HUMAN)
     scores = score_records(records, extra=extensions.other_estimates).joined(score_grids(grids))
     control = score_records(records, sampling="equal-size")
-    claims = paper_claims(scores, dataset_title, control)
-    figures = _draw_all(scores, records)
-    if cache is not None and (arrays := read_arrays(Path(cache), _SHOWN)) is not None:
-        figures[_NEEDS_ARRAYS] = draw_clusters(arrays)
-    for name in _FIGURES.keys() - figures.keys() - {_NEEDS_ARRAYS}:
+    claims = paper_claims(scores, control)
+    figures = draw_all(scores, records, None if cache is None else Path(cache))
+    for name in CAPTIONS.keys() - figures.keys() - {NEEDS_ARRAYS}:
         # A figure of other records must not stay beside this text.
         (folder / "figures" / name).unlink(missing_ok=True)
-    shown = [name for name in _FIGURES if name in figures or (folder / "figures" / name).exists()]
-    text = _write_text(records, claims, shown, people)
-    measured = sections.measured_sections(records, grids, people)
+    shown = [name for name in CAPTIONS if name in figures or (folder / "figures" / name).exists()]
     epsilons = extensions.epsilon_rows(records)
-    past = [*extensions.past_the_paper(records, scores, epsilons), *_pictures(shown, "past")]
-    text = "\n\n".join([text, *measured, *past, _TABLES]) + "\n"
+    parts = [
+        *_opening(records, claims, people),
+        *_claim_sections(claims, shown),
+        "## What the paper says beside its experiments",
+        *other_findings(records),
+        grid_section(grids),
+        people_section(people),
+        *extensions.past_the_paper(records, scores, epsilons),
+        *pictures(shown, "past"),
+        _TABLES,
+    ]
+    text = "\n\n".join(part for part in parts if part) + "\n"
     text = text.replace("{shown}", _shown_among(claims))
     contents: dict[Path, bytes] = {}
     for name, figure in figures.items():
@@ -209,7 +139,7 @@ def _tables(
         "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
         "scores.csv": csv_text(head, to_rows(scores)),
         "controls.csv": csv_text(head, to_rows(control)),
-        "runs.csv": sections.runs_csv(records),
+        "runs.csv": csv_text(_RUN_COLUMNS, _run_rows(records)),
         "components.csv": csv_text(
             ["dataset", "components", "embeddings", "cells per point", *three, "closest", "n"],
             extensions.geometry_rows(records),
@@ -221,29 +151,8 @@ _PARTS = ("mean", "low", "high")
 _EPSILON = ("dataset", "alpha", "metric", "epsilon", *_PARTS)
 
 
-def _draw_all(scores: Scores, records: Sequence[Record]) -> dict[str, Figure]:
-    figures = {"effects.png": draw_effects()}
-    there = {question.target for question in scores.questions()}
-    for name, targets in _CURVES.items():
-        # Without balanced models there is no Experiment 1 to show.
-        shown = [row for row in targets if row[0] in there]
-        beside = ("bi", "row", "similarity-choice", "rebalanced")
-        methods = beside if name == "other-methods.png" else METHODS
-        if shown:
-            figures[name] = draw_curves(scores, shown, dataset_title, methods)
-    if "shuffled gcm bi" in there:
-        figures["shuffled.png"] = draw_shuffled(scores, dataset_title)
-    by_config = {record.config: record for record in records}
-    if _SHOWN in by_config and _SHOWN.balanced in by_config:
-        figures["instance.png"] = draw_instance(by_config[_SHOWN.balanced], by_config[_SHOWN])
-    return figures
-
-
-def _write_text(
-    records: Sequence[Record], claims: Sequence[Claim], figures: Sequence[str], people: Comparison
-) -> str:
-    marks = ", ".join(f"{mark} {support.value}" for support, mark in MARKS.items())
-    is_paper = sections.is_paper(records)
+def _opening(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> list[str]:
+    """Return what comes before the claims: results in short, runs, decisions, limits."""
     parts = [
         "# What became of the paper's claims",
         "`deconfuse reproduce --only-report` writes this page, its tables and its figures from "
@@ -252,12 +161,40 @@ def _write_text(
         _CAME_OUT,
         _summary(records, claims, people),
         "## What was run",
-        sections.describe_runs(records),
+        _describe_runs(records),
     ]
-    if is_paper:
-        notes = files("deconfuse.experiments").joinpath("paper_notes.md").read_text("utf-8")
-        parts.append(notes.replace("{seeds}", _seeds(records)).rstrip())
-    parts += [
+    if _is_paper(records):
+        notes = (
+            files("deconfuse.experiments").joinpath("paper_notes.md").read_text("utf-8").rstrip()
+        )
+        for name, fact in _facts(records).items():
+            notes = notes.replace(f"{{{name}}}", fact)
+        parts.append(notes)
+    return parts
+
+
+def _facts(records: Sequence[Record]) -> dict[str, str]:
+    """Return what the notes on the paper say of the records, by the name of its place there."""
+    by_dataset = datasets_of(records)
+    minutes = [
+        f"{np.mean([record.seconds for record in mine]) / 60:.1f} ({dataset_title(name)})"
+        for name, mine in by_dataset.items()
+    ]
+    controls = {r.config for r in records if r.config.sampling == "equal-size"}
+    names = [dataset_title(name) for name in DATASETS if name in {c.dataset for c in controls}]
+    levels = sorted({c.alpha for c in controls if c.alpha is not None}, reverse=True)
+    there = f"for {' and '.join(names)} at α = {', '.join(f'{a:g}' for a in levels)}"
+    seeds = {name: len(complete_seeds(mine, name)) for name, mine in by_dataset.items()}
+    return {
+        "seeds": ", ".join(f"{n} ({dataset_title(name)})" for name, n in seeds.items() if n),
+        "minutes": ", ".join(minutes),
+        "controls": there if controls else "for no dataset",
+    }
+
+
+def _claim_sections(claims: Sequence[Claim], shown: Sequence[str]) -> list[str]:
+    marks = ", ".join(f"{mark} {support.value}" for support, mark in MARKS.items())
+    parts = [
         "## The claims",
         "Cells have means over seeds and 95 % intervals of Student's t, paired by seed, in points "
         f"(hundredths of Overlap). Marks: {marks}. *Near zero*: the interval lies within half a "
@@ -265,37 +202,25 @@ def _write_text(
         f"every cell with {LEAST_SEEDS} seeds or more, *in part* in half of them or more.",
     ]
     for claim in claims:
+        verdict = f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.** Measured: {claim.measured}."
         parts += [
             f"### {claim.number}. {claim.title}",
-            f"**{claim.verdict[0].upper()}{claim.verdict[1:]}.** Measured: {claim.measured}.",
+            f"{verdict} {claim.beside}".rstrip(),
             claim_table(claim),
-            *_pictures(figures, claim.number),
+            *pictures(shown, claim.number),
         ]
-    return "\n\n".join([*parts, *_pictures(figures, "")])
-
-
-def _pictures(shown: Sequence[str], place: str) -> list[str]:
-    return [
-        f"![{name.removesuffix('.png')}](figures/{name})\n\n*{caption}*"
-        for name, (where, caption) in _FIGURES.items()
-        if where == place and name in shown
-    ]
+    return [*parts, *pictures(shown, "")]
 
 
 def _shown_among(claims: Sequence[Claim]) -> str:
     """Say how typical the run is that is shown as an instance: its lead among all seeds."""
-    title = dataset_title(_SHOWN.dataset)
-    cell = claims[0].cell(title, f"α = {_SHOWN.alpha:g}")
+    title = dataset_title(SHOWN.dataset)
+    cell = claims[0].cell(title, f"α = {SHOWN.alpha:g}")
     if cell is None:
         return ""
     own, *others = cell.sample.values.tolist()
     rank = 1 + sum(other > own for other in others)
     return f"By the lead of bi over {cell.note} it is number {rank} of {cell.sample.n} seeds."
-
-
-def _seeds(records: Sequence[Record]) -> str:
-    counts = {name: len(complete_seeds(records, name)) for name in DATASETS}
-    return ", ".join(f"{n} ({dataset_title(name)})" for name, n in counts.items() if n)
 
 
 def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> str:
@@ -307,28 +232,9 @@ def _summary(records: Sequence[Record], claims: Sequence[Claim], people: Compari
             (f"{claim.way}: " if claim.way else "") + f"**{claim.verdict}**" for claim in mine
         )
         lines.append(f"{number}. {mine[0].short}: {verdicts}.")
-    by_dataset = sections.datasets_of(records)
-    kept = [found for mine in by_dataset.values() if (found := findings.persistence(mine))]
-    if kept:
-        bi = [found["bi"] for found in kept]
-        rest = [max((f[m] for m in METHODS if m != "bi"), key=lambda s: s.mean) for f in kept]
-        lines.append(
-            f"8. Similarity persists, bias varies: between different label draws bi changes least, "
-            f"Overlap {_range(bi)} % against {_range(rest)} % for the best other."
-        )
-    ceilings = [findings.noise_ceiling(mine) for mine in by_dataset.values()]
-    alphas = sorted({r.config.alpha for r in records if r.config.alpha is not None})
-    ends = [[f[f"{a:g}"] for f in ceilings if f"{a:g}" in f] for a in (alphas[-1], alphas[0])]
-    if all(ends):
-        lines.append(
-            f"9. bi(M2) is within {_range(ends[0], '+.1f')} points of the noise of the seed at "
-            f"α = {alphas[-1]:g}, and {_range(ends[1], '+.1f')} from it at α = {alphas[0]:g}."
-        )
+    lines += summary_lines(records)
     if people:
-        lines.append(
-            f"10. People agree: {sections.people_verdict(people)[0].lower()}"
-            f"{sections.people_verdict(people)[1:]}"
-        )
+        lines.append(f"10. People as an outside judge: {people_verdict(people)}")
     return "\n".join(lines)
 
 
@@ -338,7 +244,94 @@ def read_summary(folder: Path) -> str:
     return text.split(f"{_CAME_OUT}\n\n")[1].split("\n\n")[0]
 
 
-def _range(samples: Sequence[Sample], style: str = ".1f") -> str:
-    means = [100 * sample.mean for sample in samples]
-    low, high = f"{min(means):{style}}", f"{max(means):{style}}"
-    return low if low == high else f"{low} to {high}"
+def _is_paper(records: Iterable[Record]) -> bool:
+    """Return whether all records are runs of the paper's networks on its datasets."""
+    return all(
+        record.config.model == PAPER_MODEL and record.config.dataset in DATASETS
+        for record in records
+    )
+
+
+def _describe_runs(records: Sequence[Record]) -> str:
+    """Return what there is: runs of each kind, how training ended, and what they were made with."""
+    rows = []
+    for dataset, mine in datasets_of(records).items():
+        kinds = [
+            sum(record.config.sampling == sampling for record in mine)
+            for sampling in ("balanced", "relative", "budget", "equal-size")
+        ]
+        seeds = len(complete_seeds(mine, dataset))
+        hours = sum(record.seconds for record in mine) / 3600
+        rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), f"{hours:.1f}"])
+    head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "training, hours"]
+    parts = [markdown_table(head, rows)]
+    if _is_paper(records):
+        training = records[0].config.training
+        parts.append(
+            f"Training is the paper's: SGD, batch {training.batch_size}, learning rate "
+            f"{training.learning_rate:g}, momentum {training.momentum:g}, weight decay "
+            f"{training.weight_decay:g}, at most {training.max_epochs} epochs, until "
+            f"{100 * training.stop_at:.0f} % balanced test accuracy is *reached*. Means over runs:"
+        )
+    ends = [row for row in _run_rows(records) if row[1] == "balanced" or row[2] in ("10", "0.1")]
+    cells = [
+        [
+            f"{dataset_title(str(row[0]))}, " + (f"α = {row[2]}" if row[2] else "balanced"),
+            *(f"{row[column]:,.{digits}f}" for column, digits in _RUN_DIGITS.items()),
+        ]
+        for row in ends
+        if row[1] in ("balanced", "relative")
+    ]
+    parts.append(markdown_table(["", *(_RUN_COLUMNS[column] for column in _RUN_DIGITS)], cells))
+    versions = sorted({_made_with(record) for record in records})
+    parts.append(f"Made with {'; '.join(versions)}. Each record names its versions and machine.")
+    return "\n\n".join(parts)
+
+
+def _made_with(record: Record) -> str:
+    # What a classifier of a user's own is made with, only its user knows.
+    names = ("torch", "numpy", "python") if record.config.model == PAPER_MODEL else ("numpy",)
+    versions = record.versions
+    device = versions.get("device", versions.get("machine", "?"))
+    threads = versions.get("threads", "?")
+    made = ", ".join(f"{name} {versions.get(name, '?')}" for name in names)
+    return f"{made} on {device}, {threads} thread per run"
+
+
+_RUN_COLUMNS = (
+    *("dataset", "sampling", "alpha", "runs", "training samples", "test samples"),
+    *("classes that count", "largest over smallest", "classes below a quarter of the largest"),
+    *("epochs", "balanced accuracy (%)", "reached (%)"),
+)
+
+#: Columns of the table of runs that the text shows, and their decimals.
+_RUN_DIGITS = {4: 0, 5: 0, 9: 1, 10: 1, 11: 0}
+
+
+def _run_rows(records: Sequence[Record]) -> list[list[Any]]:
+    groups: dict[tuple[str, str, float], list[Record]] = {}
+    for record in records:
+        config = record.config
+        key = (config.dataset, config.sampling, config.alpha or np.inf)
+        groups.setdefault(key, []).append(record)
+    rows = []
+    for (dataset, sampling, alpha), mine in groups.items():
+        train = np.array([record.train_sizes for record in mine], dtype=float)
+        test = np.array([record.test_sizes for record in mine], dtype=float)
+        shares = train / train.sum(axis=1, keepdims=True)
+        top = train.max(axis=1, keepdims=True)
+        accuracies = [record.balanced_accuracy for record in mine]
+        stop = np.array([record.config.training.stop_at for record in mine])
+        numbers = (
+            train.sum(axis=1).mean(),
+            test.sum(axis=1).mean(),
+            np.exp(-(shares * np.log(shares)).sum(axis=1)).mean(),
+            (top[:, 0] / train.min(axis=1)).mean(),
+            (train < top / 4).sum(axis=1).mean(),
+            np.mean([record.epochs for record in mine]),
+            100 * np.mean(accuracies),
+            100 * np.mean(accuracies >= stop),
+        )
+        level = "" if np.isinf(alpha) else f"{alpha:g}"
+        rows.append([dataset, sampling, level, len(mine), *map(float, numbers)])
+    return rows

@@ -199,13 +199,11 @@ def _checked(what: str, values: ArrayLike, shape: tuple[int, int | None]) -> NDA
             f"The training function must return finite {what} of shape "
             f"({n}, {width or 'n_features'}), got shape {array.shape}."
         )
-    places = np.argwhere(~np.isfinite(array))
-    if len(places):
-        sample, column = places[0].tolist()
+    n_wrong = int((~np.isfinite(array)).sum())
+    if n_wrong:
         raise InputError(
             f"The training function must return finite {what} (in single precision), got "
-            f"{len(places)} that are not; the first is {array[sample, column]} of test "
-            f"sample {sample} in column {column}.",
+            f"{n_wrong} that are not.",
             hint="for logarithms of probabilities that may be zero, put a small number under "
             "them: np.log(np.maximum(p, 1e-30)).",
         )

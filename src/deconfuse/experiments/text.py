@@ -1,4 +1,4 @@
-"""Tables in Markdown and CSV, and how claims and datasets are written in them."""
+"""Tables in Markdown and CSV, and how numbers and claims are written in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from deconfuse.experiments.analysis import Sample
-from deconfuse.experiments.catalogue import CATALOGUE
 from deconfuse.experiments.claims import Claim, Evidence, Support
 
 __all__ = [
@@ -18,9 +17,9 @@ __all__ = [
     "claim_table",
     "claims_csv",
     "csv_text",
-    "dataset_title",
     "markdown_table",
     "mean_and_interval",
+    "mean_range",
     "section",
 ]
 
@@ -35,11 +34,6 @@ MARKS = {
 
 #: A table with more columns than this is summed up by dataset; its cells are in a CSV file.
 _MOST_COLUMNS = 4
-
-
-def dataset_title(name: str) -> str:
-    """Return what figures and tables call a dataset."""
-    return CATALOGUE[name].title if name in CATALOGUE else name
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -134,6 +128,13 @@ def mean_and_interval(sample: Sample | None, scale: float = 100.0, style: str = 
     mean = f"{scale * sample.mean:{style}}"
     half = scale * (sample.interval()[1] - sample.mean)
     return mean if np.isnan(half) else f"{mean}±{half:{style.lstrip('+')}}"
+
+
+def mean_range(samples: Sequence[Sample], style: str = ".1f") -> str:
+    """Return the lowest and the highest mean, in hundredths."""
+    means = [100 * sample.mean for sample in samples]
+    low, high = f"{min(means):{style}}", f"{max(means):{style}}"
+    return low if low == high else f"{low} to {high}"
 
 
 def section(title: str, words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

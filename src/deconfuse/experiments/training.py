@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deconfuse.errors import InputError
-from deconfuse.experiments.catalogue import dataset_spec
 from deconfuse.experiments.config import TrainingConfig
+from deconfuse.experiments.data_files import dataset_spec
 from deconfuse.experiments.tasks import Outcome, Task, balanced_accuracy
 
 __all__ = [

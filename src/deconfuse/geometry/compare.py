@@ -1,20 +1,24 @@
-"""Measure how well each Geometric Confusion Matrix agrees with each normalization."""
+"""Measure how well Geometric Confusion Matrices agree with normalizations, whatever the grid."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from deconfuse._checks import Label, needs_pandas, show
 from deconfuse.agreement import overlap
 from deconfuse.errors import InputError
-from deconfuse.geometry.grid import IntArray
-from deconfuse.geometry.projection import FloatArray, read_only
-from deconfuse.geometry.result import GeometricConfusion
+from deconfuse.geometry.embeddings import check_bin_factor, check_components
+from deconfuse.geometry.gcm import WEIGHTINGS, bin_coordinates, prepare, weigh_all
+from deconfuse.geometry.grid import BIN_FACTOR, IntArray
+from deconfuse.geometry.projection import FloatArray, fit_projection, read_only
+from deconfuse.geometry.result import GeometricConfusion, confusions_of
 from deconfuse.normalization import Normalized
 
 if TYPE_CHECKING:
@@ -22,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GeometryAgreement",
+    "GeometrySensitivity",
     "geometry_agreement",
+    "geometry_sensitivity",
 ]
 
 
@@ -105,8 +111,7 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     Raises
     ------
     InputError
-        If this is no dict of such matrices or an empty one, or too few classes are both seen and
-        predicted.
+        If there are no matrices, or too few classes are both seen and predicted.
 
     Examples
     --------
@@ -120,14 +125,6 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     GCM all     0.929   0.929   1.000   0.903
     GCM bi      0.971   0.971   0.939   0.953
     """
-    if not isinstance(confusions, Mapping) or not all(
-        isinstance(g, GeometricConfusion) for g in confusions.values()
-    ):
-        raise InputError(
-            "`confusions` must be a dict of names to Geometric Confusion Matrices, got"
-            f" {_kind(confusions)}.",
-            hint="pass what `geometric_confusions` returns, or one of them as {name: g}.",
-        )
     if not confusions:
         message = "There must be at least one Geometric Confusion Matrix to compare, got none."
         raise InputError(message, hint="pass what `geometric_confusions` returns.")
@@ -137,14 +134,6 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     whole, off = _overlaps(confusions, normalized, kept)
     names = tuple(confusions)
     return GeometryAgreement(names, names, whole, off, left_out)
-
-
-def _kind(given: object) -> str:
-    """Return what was given instead, by its type."""
-    if not isinstance(given, Mapping):
-        return f"one {type(given).__name__}"
-    other = next(g for g in given.values() if not isinstance(g, GeometricConfusion))
-    return f"{type(given).__name__} with a {type(other).__name__}"
 
 
 def _defined_classes(g: GeometricConfusion) -> tuple[IntArray, tuple[Label, ...]]:
@@ -183,3 +172,176 @@ def _off_diagonal_overlap(one: FloatArray, other: FloatArray) -> float:
     mask = 1.0 - np.eye(len(one))
     one, other = one * mask, other * mask
     return overlap(one, other) if one.any() and other.any() else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class GeometrySensitivity:
+    """How Geometric Confusion Matrices change with bin width and number of components.
+
+    All arrays have one row a bin factor and one column a number of components; where there is a
+    first axis, it runs over ``weightings``.
+
+    Parameters
+    ----------
+    bin_factors : tuple of float
+        The factors of the bin width; the paper's is 3.5.
+    components : tuple of int
+        The numbers of principal components; the paper's is 10.
+    weightings : tuple of str
+        The weights of the Geometric Confusion Matrices.
+    n_cells : ndarray of int
+        How many cells hold points.
+    agreement : ndarray with a first axis
+        Overlap of each matrix with its own normalization.
+    off_diagonal : ndarray with a first axis
+        The same off the diagonal alone.
+    is_closest : ndarray of bool with a first axis
+        Whether no other normalization overlaps more.
+    shuffled : ndarray with a first axis
+        Overlap with its own normalization of a matrix made after the embeddings were shuffled among
+        the samples: what the grid alone gives. Where a cell holds one point, the two matrices are
+        equal by construction, so high agreement means little where this is high too.
+    to_reference : ndarray with a first axis
+        Overlap of each matrix with the one of the paper's setting, or the nearest possible.
+    n_samples : int
+        How many points there are.
+    reference : (float, int)
+        The bin factor and number of components of that setting.
+    """
+
+    bin_factors: tuple[float, ...]
+    components: tuple[int, ...]
+    weightings: tuple[str, ...]
+    n_cells: IntArray
+    agreement: FloatArray
+    off_diagonal: FloatArray
+    is_closest: npt.NDArray[np.bool_]
+    shuffled: FloatArray
+    to_reference: FloatArray
+    n_samples: int
+    reference: tuple[float, int]
+
+    def plot(self, weighting: str = "bi", axes: Any = None) -> Any:
+        """Draw agreement against bin width and components with matplotlib; return the axes."""
+        from deconfuse.geometry.geometry_plots import plot_geometry_sensitivity
+
+        return plot_geometry_sensitivity(self, weighting=weighting, axes=axes)
+
+
+def geometry_sensitivity(
+    embeddings: object,
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    bin_factors: Sequence[float] = (1.0, 2.0, 3.5, 5.0, 7.0, 10.0),
+    components: Sequence[int] = (2, 3, 5, 10, 15, 20),
+    epsilon: float | None = None,
+    labels: Iterable[object] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> GeometrySensitivity:
+    """Compute Geometric Confusion Matrices over bin widths and numbers of components.
+
+    Parameters
+    ----------
+    embeddings : array-like of shape (n_samples, n_features)
+        The activations of the last hidden layer, or any representation.
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels and predictions of the same samples.
+    bin_factors : sequence of float
+        The factors of the bin width to try.
+    components : sequence of int
+        The numbers of principal components to try; those that the points do not have are left
+        out.
+    epsilon : float, optional
+        Added to every count for the weights, as in `normalize`: by default one over the number of
+        classes for ``"bi"``, and nothing for the others, which need none.
+    labels : iterable, optional
+        The classes and their order; all that occur, sorted, by default.
+    rng : numpy.random.Generator or int, optional
+        Shuffles the embeddings among the samples, for the comparison with chance.
+
+    Returns
+    -------
+    GeometrySensitivity
+        Cells, agreement with the normalizations, and distance to the paper's setting.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to try, or what `geometric_confusion` refuses.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
+    >>> guess = (points[:, 0] > 1).astype(int)
+    >>> s = dc.geometry.geometry_sensitivity(
+    ...     points, y, guess, bin_factors=[1, 3.5, 10], components=[1, 2], rng=0
+    ... )
+    >>> s.n_cells.shape, s.agreement.shape, s.reference
+    ((3, 2), (4, 3, 2), (3.5, 2))
+    """
+    factors = tuple(check_bin_factor(factor) for factor in bin_factors)
+    asked = tuple(sorted({check_components(count) for count in components}))
+    if not factors or not asked:
+        message = "`bin_factors` and `components` must name at least one setting each, got none."
+        raise InputError(message, hint="leave them out to try the usual ones.")
+    points, classes, cm = prepare(embeddings, (y_true, y_pred), labels)
+    projection = fit_projection(points, max(asked))
+    possible = tuple(count for count in asked if count <= projection.n_components)
+    # With fewer directions than the fewest asked for, those that are there are still worth a look.
+    counts = possible or (projection.n_components,)
+    coordinates = projection.apply(points)
+    weightings = weigh_all(cm, epsilon)
+    order = np.random.default_rng(rng).permutation(len(points))
+    moved = classes[0][order], classes[1][order]
+    grid, by_chance = {}, []
+    for factor, count in itertools.product(factors, counts):
+        some = coordinates[:, :count]
+        found = [
+            confusions_of(bin_coordinates(some, which, cm.n_classes, factor), weightings)
+            for which in (classes, moved)
+        ]
+        grid[factor, count] = found[0]
+        by_chance.append(np.diag(geometry_agreement(found[1]).overlap))
+    nearest = (
+        min(factors, key=lambda factor: abs(factor - BIN_FACTOR)),
+        min(counts, key=lambda count: abs(count - 10)),
+    )
+    return _summarize(grid, np.stack(by_chance, axis=1), nearest, len(points))
+
+
+def _summarize(
+    grid: Mapping[tuple[float, int], Mapping[str, GeometricConfusion]],
+    by_chance: FloatArray,
+    reference: tuple[float, int],
+    n_samples: int,
+) -> GeometrySensitivity:
+    factors = tuple(dict.fromkeys(factor for factor, _ in grid))
+    counts = tuple(dict.fromkeys(count for _, count in grid))
+    shape = (len(factors), len(counts))
+    agreements = [geometry_agreement(gs) for gs in grid.values()]
+    own = np.stack([np.diag(item.overlap) for item in agreements], axis=1)
+    off = np.stack([np.diag(item.off_diagonal) for item in agreements], axis=1)
+    best = np.stack([item.overlap.max(axis=1) for item in agreements], axis=1)
+    near = [
+        [overlap(gs[name].matrix, grid[reference][name].matrix) for gs in grid.values()]
+        for name in WEIGHTINGS
+    ]
+    cells = np.array([gs["bi"].n_cells for gs in grid.values()], dtype=np.int64)
+    full = (len(WEIGHTINGS), *shape)
+    return GeometrySensitivity(
+        bin_factors=factors,
+        components=counts,
+        weightings=WEIGHTINGS,
+        n_cells=cells.reshape(shape),
+        agreement=own.reshape(full),
+        off_diagonal=off.reshape(full),
+        is_closest=(own >= best).reshape(full),
+        shuffled=by_chance.reshape(full),
+        to_reference=np.array(near).reshape(full),
+        n_samples=n_samples,
+        reference=reference,
+    )

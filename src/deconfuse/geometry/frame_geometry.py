@@ -16,14 +16,15 @@ import numpy as np
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, warn
-from deconfuse.geometry.embedding_columns import (
+from deconfuse.geometry.embeddings import (
     Embedding,
     EmbeddingColumns,
+    check_bin_factor,
+    check_components,
     choose_embedding,
     read_columns,
     spread_columns,
 )
-from deconfuse.geometry.embeddings import check_bin_factor, check_components
 from deconfuse.geometry.frame_cells import COUNT, PRED, TRUE, GridOptions, LocatedPoints, locate
 from deconfuse.geometry.gcm import (
     ProjectionChoice,

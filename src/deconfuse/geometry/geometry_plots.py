@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from deconfuse._checks import show
 from deconfuse.errors import InputError
-from deconfuse.geometry.compare import GeometryAgreement
+from deconfuse.geometry.compare import GeometryAgreement, GeometrySensitivity
 from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusion
-from deconfuse.geometry.grid_sensitivity import GeometrySensitivity
 from deconfuse.geometry.projection import FloatArray
 from deconfuse.geometry.result import GeometricConfusion
 

@@ -12,9 +12,15 @@ import scipy.sparse
 from deconfuse._checks import Label
 from deconfuse.classes import Classes
 from deconfuse.errors import InputError
-from deconfuse.geometry.explain import PairOfClasses, SharedCell, rank_samples, shared_cells
 from deconfuse.geometry.grid import Grid, IntArray
-from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
+from deconfuse.geometry.histogram import (
+    CellCounts,
+    PairOfClasses,
+    SharedCell,
+    minimum_overlaps,
+    rank_samples,
+    shared_cells,
+)
 from deconfuse.geometry.projection import FloatArray, Projection, read_only
 from deconfuse.normalization import Normalized
 from deconfuse.reading.sequences import positions_of

@@ -20,9 +20,15 @@ import pytest
 
 from deconfuse import InputError
 from deconfuse.experiments import datasets, load_dataset
-from deconfuse.experiments.catalogue import CATALOGUE, DatasetSpec, Download
-from deconfuse.experiments.datasets import inspect_dataset
-from deconfuse.experiments.preparation import download, is_complete, take_from
+from deconfuse.experiments.data_files import (
+    CATALOGUE,
+    DatasetSpec,
+    Download,
+    download,
+    inspect_dataset,
+    is_complete,
+    take_from,
+)
 
 
 def pack(folder: Path, name: str, kind: str) -> Path:
@@ -275,12 +281,12 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from dataclasses import replace
-from deconfuse.experiments.catalogue import CATALOGUE, Download
-from deconfuse.experiments import preparation
-preparation._CHUNK = 1000
+from deconfuse.experiments import data_files
+from deconfuse.experiments.data_files import CATALOGUE, Download
+data_files._CHUNK = 1000
 item = Download({url!r}, {size}, {sha256!r})
 spec = replace(CATALOGUE["cifar10"], downloads=(item,))
-preparation.download(Path({target!r}), spec, lambda done, of: done > 5000 and os._exit(9))
+data_files.download(Path({target!r}), spec, lambda done, of: done > 5000 and os._exit(9))
 """
 
 
