@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
-from deconfuse.reporting import widget
+from deconfuse.reporting import display
 from deconfuse.reporting.display import matrix_text, mimebundle
 from deconfuse.reporting.tables import write_table
 from tests.reporting.studies import HOSTILE, matrix, summarize
@@ -105,7 +105,7 @@ def test_in_a_kernel_everything_shows_itself_live() -> None:
 
 def test_the_widget_holds_payload_and_selection() -> None:
     require("anywidget")
-    shown = widget.explorer(summarize(matrix(4, 500), title="t"))
+    shown = display.explorer(summarize(matrix(4, 500), title="t"))
     assert json.loads(shown.payload)["title"] == "t"
     assert shown.selection == {}
     assert shown.trait_metadata("selection", "sync")
@@ -115,10 +115,10 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     import sys
 
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    widget._widget_class.cache_clear()
+    display._widget_class.cache_clear()
     with pytest.raises(dc.MissingExtraError, match=r"needs anywidget.*\n.*deconfuse\[notebook\]"):
-        widget.explorer(summarize(matrix(4, 500), title="t"))
-    widget._widget_class.cache_clear()
+        display.explorer(summarize(matrix(4, 500), title="t"))
+    display._widget_class.cache_clear()
 
 
 def test_outcomes_stand_in_a_table_of_their_own_in_every_form(tmp_path: Path) -> None:

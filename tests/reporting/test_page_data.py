@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
-from deconfuse.reporting.bundle import bundle
 from deconfuse.reporting.payload import to_json
-from deconfuse.reporting.shown_classes import MAX_SHOWN
+from deconfuse.reporting.report import bundle
+from deconfuse.reporting.study import MAX_SHOWN
 from tests.reporting.browser import Reader, chromium
 from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, read_numbers, summarize
 from tests.support import require
@@ -757,6 +757,8 @@ def test_more_than_two_models_are_picked_from_a_list(open_report: Open) -> None:
     difference = expected - dc.estimate_bi(models["epoch 0"]).matrix
     np.testing.assert_allclose(np.reshape(reader.ask(shown), (6, 6)), difference, atol=1e-7)
     assert "epoch 3 − epoch 0" in reader.caption()
+    told = [span for span in reader.page.locator("header .model").all() if span.is_visible()]
+    assert [span.locator("b").inner_text() for span in told] == ["epoch 0", "epoch 3"]
     use_everything(reader)
 
 

@@ -158,7 +158,11 @@ def test_the_page_holds_on_every_fixture(browser: Any, page: Path) -> None:
     names = reader.ask(LABELS)
     assert len(names) > 0
     assert len(set(names)) == len(names)
-    assert reader.layout()["side"] >= 0.5 * 900
+    assert reader.layout()["side"] >= 0.55 * 900
+    reader.page.set_viewport_size({"width": 1280, "height": 720})
+    reader.settle()
+    assert reader.layout()["side"] >= 0.55 * 720
+    assert reader.page.locator(".toolbar").bounding_box()["height"] < 60, "one row of controls"
     few, cells = reader.ask(HATCHED)
     if reader.ask("return root.host.explorer.study.n;") > 100:
         assert few <= 0.2 * cells, "it opens on evidence"

@@ -15,9 +15,8 @@ import deconfuse as dc
 from deconfuse.demo import make_demo
 from deconfuse.reporting import payload as schema
 from deconfuse.reporting import summary
-from deconfuse.reporting.bundle import asset, bundle
 from deconfuse.reporting.payload import EncodedArray, encode, to_json
-from deconfuse.reporting.render import to_html, to_latex, to_markdown
+from deconfuse.reporting.report import asset, bundle, to_html, to_latex, to_markdown
 from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, summarize
 
 

@@ -23,8 +23,7 @@ from sklearn.metrics import confusion_matrix
 
 import deconfuse as dc
 from deconfuse.errors import InputError
-from deconfuse.reporting.pictures import plot_four, write_figure
-from deconfuse.reporting.plots import ConfusionMatrixDisplay
+from deconfuse.reporting.plots import ConfusionMatrixDisplay, plot_four, write_figure
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

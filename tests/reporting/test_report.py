@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import deconfuse as dc
-from deconfuse.reporting import render
-from deconfuse.reporting.samples import PageCells, samples_payload
-from deconfuse.reporting.shown_classes import Shown
-from deconfuse.reporting.thumbnails import Thumbnails
+from deconfuse.reporting import report as writing
+from deconfuse.reporting.samples import PageCells, Thumbnails, samples_payload
+from deconfuse.reporting.study import Shown
 from tests.reporting.studies import matrix, predictions
 from tests.support import require
 
@@ -74,7 +73,7 @@ def test_an_error_leaves_the_old_file(
     def broken(name: str) -> str:
         raise OSError("no such asset")
 
-    monkeypatch.setattr(render, "asset", broken)
+    monkeypatch.setattr(writing, "asset", broken)
     with pytest.raises(OSError, match="no such asset"):
         dc.report(cm, path)
     assert path.read_text() == "old"

@@ -50,7 +50,7 @@ def demo(
     """
     import deconfuse as dc
     from deconfuse.demo import make_demo
-    from deconfuse.reporting.pictures import picture_format
+    from deconfuse.reporting.plots import picture_format
 
     check_output(output)
     check_page(output)
@@ -130,7 +130,7 @@ def _confused_only(found: Diagnosis) -> list[LookAlike]:
 def _draw(cm: ConfusionMatrix, picture: Path) -> None:
     from matplotlib.figure import Figure
 
-    from deconfuse.reporting.pictures import plot_four, write_figure
+    from deconfuse.reporting.plots import plot_four, write_figure
 
     write_figure(plot_four(cm, figure=Figure()), picture)
     console.say(f"wrote {picture}")

@@ -144,7 +144,7 @@ def _format(format: Format | None, json: bool, output: Path | None) -> Format | 
 
 def _check_picture(output: Path) -> None:
     """Refuse a name that says no format, before anything is counted."""
-    from deconfuse.reporting.pictures import picture_format
+    from deconfuse.reporting.plots import picture_format
 
     try:
         picture_format(output)
@@ -185,8 +185,7 @@ def _write_picture(n: Normalized, output: Path) -> None:
     from matplotlib.figure import Figure
 
     from deconfuse.reporting.drawing import figure_size, label_texts
-    from deconfuse.reporting.pictures import write_figure
-    from deconfuse.reporting.plots import ConfusionMatrixDisplay
+    from deconfuse.reporting.plots import ConfusionMatrixDisplay, write_figure
 
     # A figure of its own: pyplot would look for a window system.
     figure = Figure(figsize=figure_size(n.n_classes, label_texts(n.labels)), layout="constrained")

@@ -1,16 +1,19 @@
 """How a matrix shows itself: as text, in a terminal, as static HTML, or as the live explorer.
 
 Static HTML needs nothing but the package, survives in saved notebooks and on code hosts, and holds
-no script. The live explorer comes with the extra ``notebook``.
+no script. The live explorer, the page's own script as an anywidget, comes with the extra
+``notebook``.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from deconfuse.errors import MissingExtraError
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.tables import describe, matrix_table, outcome_tables, top_table
 
@@ -20,10 +23,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deconfuse.confusion import ConfusionMatrix
+    from deconfuse.reporting.payload import ReportPayload
     from deconfuse.reporting.study import Study
     from deconfuse.reporting.table import Table
 
-__all__ = ["matrix_html", "matrix_text", "mimebundle", "print_matrix"]
+__all__ = ["explorer", "matrix_html", "matrix_text", "mimebundle", "print_matrix"]
 
 _TEXT_CLASSES, _HTML_CLASSES = 60, 25
 # A table wider than the terminal is split into at most so many parts.
@@ -116,7 +120,6 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     if not _in_kernel() or importlib.util.find_spec("anywidget") is None:
         return static
     from deconfuse.reporting.summary import summarize
-    from deconfuse.reporting.widget import explorer
 
     study = _study(subject)
     if study is None:
@@ -153,3 +156,51 @@ def _in_kernel() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+def explorer(payload: ReportPayload, start: str = "") -> Any:
+    """Return a live matrix for a notebook cell.
+
+    Parameters
+    ----------
+    payload : ReportPayload
+        What to show.
+    start : str
+        The view to open with, as the page's address holds it: ``"method=row&order=size"``.
+
+    Returns
+    -------
+    anywidget.AnyWidget
+        With the traits ``payload`` (JSON; a new one replaces the picture) and ``selection``: the
+        cell, row or column that the reader selected, as ``kind``, ``i`` (true class) and ``j``
+        (predicted class) by position; empty when nothing is selected.
+
+    Raises
+    ------
+    MissingExtraError
+        If anywidget is not installed.
+    """
+    from deconfuse.reporting.payload import to_json
+
+    return _widget_class()(payload=to_json(payload), start=start)
+
+
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise MissingExtraError.of(
+            "anywidget", extra="notebook", feature="The live explorer"
+        ) from error
+
+    from deconfuse.reporting.report import bundle
+
+    class Explorer(anywidget.AnyWidget):
+        _esm = bundle("widget")
+        payload = traitlets.Unicode().tag(sync=True)
+        start = traitlets.Unicode().tag(sync=True)
+        selection = traitlets.Dict().tag(sync=True)
+
+    return Explorer

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 __all__ = [
+    "POINTS_PER_INCH",
     "add_colorbars",
+    "as_plain_text",
     "cell_points",
     "check_look",
     "draw_cells",
@@ -53,7 +55,7 @@ _TWO_LINES = 30.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
 _CHARACTER_WIDTH, _LINE_HEIGHT = 0.6, 1.15
 _UNDEFINED = "0.82"
-_POINTS_PER_INCH = 72.0
+POINTS_PER_INCH = 72.0
 
 
 def figure_size(
@@ -64,10 +66,10 @@ def figure_size(
     ``beside`` are columns and rows of outcomes.
     """
     side = max(2.4, min(0.56 * n_classes, 5.2 + 0.04 * n_classes, 12.0))
-    label_size = _label_size(side * _POINTS_PER_INCH / n_classes)
+    label_size = _label_size(side * POINTS_PER_INCH / n_classes)
     longest = max((len(name) for name in names), default=1)
-    margin = longest * label_size * _CHARACTER_WIDTH / _POINTS_PER_INCH
-    angle = math.radians(_angle(names, label_size, side * _POINTS_PER_INCH / n_classes))
+    margin = longest * label_size * _CHARACTER_WIDTH / POINTS_PER_INCH
+    angle = math.radians(_angle(names, label_size, side * POINTS_PER_INCH / n_classes))
     right, below = (0.5 * number + 0.4 * (number > 0) for number in beside or (0, 0))
     return side + margin + right + 1.85, side + margin * math.sin(angle) + below + 1.5
 
@@ -236,7 +238,7 @@ def side_points(ax: Axes) -> float:
     """Return the side of the square of cells in points."""
     ax.apply_aspect()
     box = ax.get_window_extent()
-    return float(min(box.width, box.height)) / ax.figure.figure.dpi * _POINTS_PER_INCH
+    return float(min(box.width, box.height)) / ax.figure.figure.dpi * POINTS_PER_INCH
 
 
 def draw_labels(
@@ -264,7 +266,7 @@ def draw_labels(
             label.set_horizontalalignment("right")
             label.set_rotation_mode("anchor")
     for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        _as_plain_text(label)
+        as_plain_text(label)
     if step > 1:
         for axis, side in ((ax.xaxis, "Predicted"), (ax.yaxis, "True")):
             axis.set_label_text(f"{side} label (1 of {step} named)")
@@ -370,7 +372,7 @@ def draw_numbers(
         if faint[i, j]:
             own.setdefault("alpha", _FAINT)
         text = ax.text(j, i, str(texts[i, j]), **own)
-        _as_plain_text(text)
+        as_plain_text(text)
         # Numbers lie inside their cells; a layout that measured each would take seconds.
         text.set_in_layout(False)
         result[i, j] = text
@@ -399,7 +401,7 @@ def _contrast(image: AxesImage, i: int, j: int) -> str:
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else "0.1"
 
 
-def _as_plain_text(text: Text) -> None:
+def as_plain_text(text: Text) -> None:
     """Keep matplotlib and TeX from reading dollars and backslashes in names as formulas."""
     text.set_parse_math(False)
     text.set_usetex(False)

@@ -21,9 +21,10 @@ from deconfuse.reporting.payload import (
     ScalingPayload,
     encode,
 )
-from deconfuse.reporting.shown_classes import MAX_SHOWN, Shown
+from deconfuse.reporting.study import MAX_SHOWN, Shown
 from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
 from deconfuse.statistics.plain_values import plain_value
+from deconfuse.statistics.uncertainty import score_interval
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -209,17 +210,32 @@ def _intervals(
         rows, columns = np.divmod(chosen, shown.n)
     i, j = shown.kept[rows], shown.kept[columns]
     table: dict[str, IntervalPayload | EncodedArray] = {"cells": encode(chosen, "u4")}
-    estimate = study.diagnosis(name).estimate
-    # The definition has none: it is exact for these counts.
-    ends = {
-        method: (estimate.low, estimate.high)
-        if method == "bi"
-        else n.confidence_interval(study.level)
-        for method, n in normalized.items()
-    }
-    for method, (low, high) in ends.items():
-        table[method] = IntervalPayload(encode(low[i, j], "f4"), encode(high[i, j], "f4"))
+    for method, n in normalized.items():
+        if method == "bi":
+            # The definition has none: it is exact for these counts.
+            estimate = study.diagnosis(name).estimate
+            low, high = estimate.low[i, j], estimate.high[i, j]
+        else:
+            low, high = _share_interval(n, i, j, study.level)
+        table[method] = IntervalPayload(encode(low, "f4"), encode(high, "f4"))
     return table
+
+
+def _share_interval(
+    n: Normalized, i: IntArray, j: IntArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of `Normalized.confidence_interval` at some cells of rows, columns or all."""
+    cm = n.source
+    if cm.is_weighted:
+        low, high = n.confidence_interval(level)
+        return low[i, j], high[i, j]
+    # Of unweighted counts each needs its own count and sum only, not a dense matrix.
+    sums = {"row": cm.label_counts[i], "col": cm.prediction_counts[j], "all": cm.total}
+    total = np.broadcast_to(np.asarray(sums[n.method], dtype=np.float64), i.shape)
+    counts = np.asarray(cm.counts[i, j], dtype=np.float64).ravel()
+    with np.errstate(invalid="ignore"):
+        share = counts / total
+        return score_interval(share, share * (1 - share) / total, total, level)
 
 
 def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning
@@ -18,22 +21,47 @@ from deconfuse.normalization import Normalized, normalize
 from deconfuse.reporting.changes import change_findings, quoted
 from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
-from deconfuse.reporting.shown_classes import Shown, choose_classes
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.findings import Finding
+from deconfuse.statistics.similarity import pair_table
 from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["METHODS", "MethodName", "Study"]
+    from deconfuse.statistics.estimate import BiEstimate
+
+__all__ = ["MAX_SHOWN", "METHODS", "MethodName", "Shown", "Study"]
 
 MethodName = Literal["row", "col", "all", "bi"]
 METHODS: tuple[MethodName, ...] = ("row", "col", "all", "bi")
 _ONE = "model"
+#: Up to this many classes a page shows all of them.
+MAX_SHOWN = 1_000
+# Beyond, a matrix that can still be read and searched.
+_KEPT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The classes of a page: ``kept`` in their order, all others pooled when ``bucket``."""
+
+    kept: NDArray[np.int64]
+    bucket: bool
+
+    @property
+    def n(self) -> int:
+        """Rows of the page's matrix."""
+        return int(self.kept.size) + int(self.bucket)
+
+    def place(self, n_classes: int) -> NDArray[np.int64]:
+        """Return the page's row of every class."""
+        place = np.full(n_classes, self.kept.size, dtype=np.int64)
+        place[self.kept] = np.arange(self.kept.size)
+        return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +189,7 @@ class Study:
     @cached_property
     def shown(self) -> Shown:
         """The classes that a page shows: all, or the most confused of very many."""
-        return choose_classes(self.diagnosis(self.names[0]).estimate)
+        return _choose_classes(self.diagnosis(self.names[0]).estimate)
 
     @cached_property
     def tree(self) -> Hierarchy | None:
@@ -283,3 +311,23 @@ def _groups(given: Any, cm: ConfusionMatrix) -> dict[str, tuple[Label, ...]]:
             f"`groups` must hold each class at most once, got {show(repeated)} more than once."
         )
     return groups
+
+
+def _choose_classes(estimate: BiEstimate) -> Shown:
+    """Return all classes of a small matrix, or the ones most alike to others of a large one."""
+    n = len(estimate.labels)
+    if n <= MAX_SHOWN:
+        return Shown(np.arange(n), bucket=False)
+    table = pair_table(estimate)
+    kept: dict[int, None] = {}
+    for pair in (*table.certain, *table.uncertain):
+        kept.setdefault(int(table.rows[pair]))
+        kept.setdefault(int(table.columns[pair]))
+        if len(kept) >= _KEPT:
+            break
+    # A matrix without confusion has no pairs: its largest classes are as good as any.
+    for k in np.argsort(-np.asarray(estimate.source.label_counts), kind="stable"):
+        if len(kept) >= _KEPT:
+            break
+        kept.setdefault(int(k))
+    return Shown(np.sort(np.fromiter(kept, dtype=np.int64)[:_KEPT]), bucket=True)

@@ -64,6 +64,9 @@ export function waterfallChart(fall) {
   );
 }
 
+/** Pixels of a legend's ramp. */
+const RAMP = 120;
+
 /**
  * The two legends of a pane.
  * @param {import("./panes.js").Pane} pane @param {"light"|"dark"} theme
@@ -76,27 +79,26 @@ export function legendOf(pane, theme) {
   const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
 "span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
+  const over = kinds.map((name) => (name === "diagonal" ? pane.diagonal : pane.off)).find(({ max, high }) => max > high * 1.0001);
   const marks = h("div", { class: "scale marks soft" },
     hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or none"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"),
     pane.strips.length > 0 && h("span", {}, swatch("apart", ""), "no class: share of its row or column"),
-    pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"));
+    pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"),
+    over && h("span", {}, `up to ${short(over.max)} drawn as ${short(over.high, 2)}`));
   return h("div", { class: "legend" }, ...kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const table = ramp(theme, name);
-    const strip = s("svg", { viewBox: "0 0 140 26", width: 140, height: 26, "aria-hidden": "true" });
+    const strip = s("svg", { viewBox: `0 0 ${RAMP} 24`, width: RAMP, height: 24, "aria-hidden": "true" });
     for (let k = 0; k < 40; k++) {
-      const piece = s("rect", { x: k * 3.5, y: 0, width: 3.8, height: 10, "shape-rendering": "crispEdges" });
+      const piece = s("rect", { x: k * RAMP / 40, y: 0, width: RAMP / 40 + 0.3, height: 10, "shape-rendering": "crispEdges" });
       piece.style.fill = colorAt(table, k / 39);
       strip.append(piece);
     }
-    for (const { text, x } of ticksInside(scale, 140, 6)) {
-      strip.append(s("text", { x, y: 22, class: "tiny", "text-anchor": "middle" }, text));
+    for (const { text, x } of ticksInside(scale, RAMP, 6)) {
+      strip.append(s("text", { x, y: 21, class: "tiny", "text-anchor": "middle" }, text));
     }
-    const over = scale.max > scale.high * 1.0001 &&
-    `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}`;
-    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""),
-      strip, over && h("span", { class: "soft over" }, over));
+    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip);
   }), marks);
 }

@@ -15,7 +15,7 @@ import { METHODS, isGeometric, readStudy } from "./model.js";
 import { nameOf, nearestTo, studyOf } from "./nearest.js";
 import { mostConfusedBlock } from "./order.js";
 import { stripAt, stripWords } from "./outcomes.js";
-import { frameOf, paneOf } from "./panes.js";
+import { frameOf, modelOf, paneOf } from "./panes.js";
 import { paletteOf, shadesOf } from "./raster.js";
 import { scatterContent } from "./scatter.js";
 import { searchField } from "./search.js";
@@ -268,7 +268,14 @@ export class Explorer {
       this.figures[k].style.width = `${paneWidth}px`;
       this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light"));
       this.views[k].show({ ...scene, pane, room: { width: paneWidth, maxHeight: this.#roomFor(k), tree } }, animate);
+      const { edge, tree: branches, columns, columnWidth } = this.views[k].scene.layout;
+      // On a wide screen the small map stays beside its matrix.
+      this.feet[k].style.maxWidth = `${Math.max(900, edge + branches + columns * columnWidth)}px`;
     });
+    // Of more than two models the header tells of those that are shown.
+    const told = [modelOf(state.method, state.model), state.model.startsWith("difference") ? 0 : -1];
+    const { models } = this.study;
+    [...this.root.querySelectorAll("header .model")].forEach((element, k) => (element.hidden = models.length > 2 && !told.includes(k)));
     this.minimap.show(this.views[0].scene, this.view.span < this.frame.n);
     this.bar.update(state);
     this.#panels(main, unitSelection, scene);
@@ -280,7 +287,7 @@ export class Explorer {
     if (this.printing) return SHEET.height;
     if (!this.options.page) return 560;
     const top = this.body.getBoundingClientRect().top + window.scrollY;
-    const around = this.captions[k].offsetHeight + this.feet[k].offsetHeight + 12;
+    const around = this.captions[k].offsetHeight + this.feet[k].offsetHeight + 6;
     return Math.max(300, window.innerHeight - top - around);
   }
 
@@ -295,6 +302,7 @@ export class Explorer {
       this.inspector.replaceChildren(...this.#inspected(pane), ...scatterContent(this.study, this.frame, unitSelection,
         this.ink));
       this.inspector.scrollTop = 0;
+      if (unitSelection && this.options.page && getComputedStyle(this.inspector).bottom === "0px") this.#uncover(unitSelection);
       this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
     }
     if (!state.selection && this.study.models.length === 1 && this.inspector.clientWidth > 0) {
@@ -303,6 +311,15 @@ export class Explorer {
     }
     clearTimeout(this.gridTimer);
     this.gridTimer = setTimeout(() => this.#tellGrid(pane, unitSelection), 120);
+  }
+
+  /** Scroll until the sheet at the lower edge of a phone leaves the selected row in view. @param {any} selection units */
+  #uncover(selection) {
+    const { layout } = this.views[0].scene;
+    const row = selection.kind === "col" ? 0 : this.frame.place[selection.i] + 1 - this.view.y;
+    const below = this.views[0].canvas.getBoundingClientRect().top + layout.y + row / this.view.span * layout.side;
+    const hidden = below - (window.innerHeight - this.inspector.offsetHeight);
+    if (row >= 0 && row <= this.view.span && hidden > 0) window.scrollBy({ top: hidden + 8 });
   }
 
   /** @param {import("./panes.js").Pane} pane @returns {Node[]} */

@@ -80,8 +80,8 @@ const NO_STRIPS = { answers: 0, backgrounds: 0, widest: 0 };
 /** @param {Parameters<typeof layoutOf>[0]} room @param {number} font @returns {Layout} */
 function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, compact, strips = NO_STRIPS }, font) {
   const narrow = width < 520;
-  const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 28, 60);
-  const treeWidth = tree && !compact ? (narrow ? 28 : 72) : 0;
+  const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
+  const treeWidth = tree && !compact ? (narrow ? 28 : clamp(width * 0.09, 48, 72)) : 0;
   const grown = font / 12;
   const wide = (/** @type {number} */ measured) => WIDER * measured * grown + 8;
   const room = wide(widest);
@@ -104,7 +104,7 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
   };
   const flat = 18 * grown + bar + GAP + 2;
   const upright = room > fitting(flat) / Math.min(span, n);
-  const standing = (/** @type {number} */ needed) => clamp(needed, 36, narrow ? 76 : clamp(maxHeight * 0.16, 60, 118 * grown));
+  const standing = (/** @type {number} */ needed) => clamp(needed, 36, narrow ? 76 : clamp(maxHeight * 0.14, 60, 118 * grown));
   const labelHeight = Math.max(upright ? standing(wide(widestColumn)) : 18 * grown,
     strips.answers > 0 && outcome > answerWidth ? standing(outcome) : 0);
   const y = Math.ceil(labelHeight + bar + GAP + 2);

@@ -5,7 +5,7 @@ import { paintMinimap } from "./paint-around.js";
 import { imageOf, rasterize } from "./raster.js";
 import { whole } from "./viewport.js";
 
-const SIDE = 60;
+const SIDE = 48;
 
 /** A small canvas that also moves the view. */
 export class Minimap {

@@ -28,11 +28,11 @@ export function headerOf(study, search, icons) {
     plural(study.n, "class");
   const models = study.models.map((/** @type {any} */ model) => h("span", { class: "model" }, study.models.length > 1 && h(
     "b", {}, nameText(model.name)), h("span", {}, samplesText(model)), h("span", { class: "metrics" }, scoresText(model))));
-  return h("header", {},
-    h("p", { class: "headline" }, findingsOf(study.headline)),
-    h("div", { class: "corner" }, search, icons),
-    h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, h("span", {},
-      "true on rows, predicted on columns")),
+  const headline = findingsOf(study.headline);
+  return h("header", {}, h("div", { class: "corner" }, search, icons),
+    h("p", { class: `headline ${headline.length > 320 ? "longest" : headline.length > 160 ? "long" : ""}` }, headline),
+    h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, h("span",
+      { class: models.length > 1 ? "axes" : "" }, "true on rows, predicted on columns")),
   );
 }
 

@@ -12,7 +12,8 @@ import { isolate } from "./format.js";
 export function storyPairs(study) {
   if (study.models.length > 1) return [];
   return ["look_alike", "not_alike"].flatMap((kind) => study.findings.filter((/** @type {any} */ finding) =>
-    finding.kind === kind && finding.ranks && finding.cells.length > 0).slice(0, 1));
+    finding.kind === kind && finding.ranks && finding.cells.length > 0
+      && (kind === "look_alike" || finding.ranks[0] > finding.ranks[1])).slice(0, 1));
 }
 
 /**

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import deconfuse as dc
-from deconfuse.reporting.thumbnails import Thumbnails
+from deconfuse.reporting.samples import Thumbnails
 
 FORMATS = ["PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF"]
 
