@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning, warn
 from deconfuse.geometry.embeddings import (
@@ -28,9 +29,7 @@ from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.projection import FloatArray, Projection, fit_projection
 from deconfuse.geometry.result import Binning, GeometricConfusion, confusions_of
 from deconfuse.normalization import Method, MethodName, Normalized, normalize
-from deconfuse.reading.class_options import ClassOptions
-from deconfuse.reading.label_codes import CHUNK, LabelColumn, distinct_integers, open_labels
-from deconfuse.reading.pairs import PairColumn, PairSums, matrix_of, refuse_no_samples
+from deconfuse.reading.sequences import count_with_positions
 
 __all__ = [
     "WEIGHTINGS",
@@ -220,49 +219,9 @@ def prepare(
     labels: Iterable[object] | None,
 ) -> tuple[npt.NDArray[np.generic], tuple[IntArray, IntArray], ConfusionMatrix]:
     """Check and count: return trusted points, both classes by position, and the counts."""
-    cm, positions = _count_and_locate(classes, labels)
+    cm, rows, columns = count_with_positions(*classes, ClassOptions.of(labels))
     check_classes(cm)
-    return check_embeddings(embeddings, len(positions[0])), positions, cm
-
-
-def _count_and_locate(
-    classes: tuple[npt.ArrayLike, npt.ArrayLike], labels: Iterable[object] | None
-) -> tuple[ConfusionMatrix, tuple[IntArray, IntArray]]:
-    """Return the confusion matrix and the position of every sample in it, coding values once."""
-    true, pred = (
-        open_labels(values, name=name)
-        for values, name in zip(classes, ("y_true", "y_pred"), strict=True)
-    )
-    if true.size != pred.size:
-        raise InputError(
-            f"`y_true` and `y_pred` must describe the same samples, got {true.size:,} and"
-            f" {pred.size:,} values.",
-            hint="check for a filter applied to only one of them.",
-        )
-    refuse_no_samples(true.size)
-    coded = [distinct_integers(_codes(column)) for column in (true, pred)]
-    (_, rows), (distinct, columns) = coded
-    # Distinct pairs make the matrix; the codes of all samples stay, to be turned into positions.
-    pairs, inverse = distinct_integers(rows * len(distinct) + columns)
-    sides = []
-    for column, (codes, _), side in zip(
-        (true, pred), coded, np.divmod(pairs, len(distinct)), strict=True
-    ):
-        missing = column.n_missing, column.first_missing
-        sides.append(PairColumn(column.name, column.labels(codes), side, *missing))
-    sums = PairSums(sides[0], sides[1], true.size, np.bincount(inverse))
-    cm = matrix_of(sums, ClassOptions.of(labels))
-    places = [cm.classes.positions(side.values) for side in sides]  # type: ignore[arg-type]
-    return cm, (places[0][rows], places[1][columns])
-
-
-def _codes(column: LabelColumn) -> IntArray:
-    """Return the codes of a whole column, read in pieces that stay in the cache."""
-    codes = np.empty(column.size, dtype=np.int64)
-    for start in range(0, column.size, CHUNK):
-        stop = min(start + CHUNK, column.size)
-        codes[start:stop] = column.codes(start, stop)[0]
-    return codes
+    return check_embeddings(embeddings, len(rows)), (rows, columns), cm
 
 
 def check_classes(cm: ConfusionMatrix) -> None:

@@ -141,9 +141,7 @@ def score_interval(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for start in range(0, len(values), step):
             part = slice(start, start + step)
-            low[part], high[part] = _score_interval(
-                values[part], variances[part], samples[part], z
-            )
+            low[part], high[part] = _score_interval(values[part], variances[part], samples[part], z)
     return low, high
 
 
