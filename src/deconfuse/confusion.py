@@ -447,7 +447,7 @@ class ConfusionMatrix:
         Raises
         ------
         InputError
-            If a file does not exist, is empty, truncated, malformed or not what its name says; if a
+            If a file does not exist, is empty, truncated or malformed; if a
             column is missing, or holds missing values or fractions; if no label is the class of a
             score; if a matrix has predictions on rows, totals or shares; if columns are named for a
             matrix, which has none.

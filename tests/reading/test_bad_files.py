@@ -164,28 +164,14 @@ class TestContent:
         # Arrow gives a column without values the type null.
         refused(path, r"at least one sample, got none|must hold class names")
 
-    @pytest.mark.parametrize(
-        ("name", "actual", "what"),
-        [
-            ("x.csv", "parquet", "its content is parquet"),
-            ("x.parquet", "csv", "its content is csv"),
-            ("x.jsonl", "csv", "its content is csv"),
-            ("x.csv", "jsonl", "its content is json"),
-            ("x.arrow", "parquet", "its content is parquet"),
-            ("x.parquet", "arrow", "its content is arrow"),
-            ("x.csv", "csv.gz", "it is gzip"),
-            ("x.csv.gz", "csv", "it is not compressed"),
-            ("x.csv.zst", "csv.gz", "it is gzip"),
-            ("x.parquet", "csv.zst", "it is zstd"),
-            ("x.jsonl.gz", "csv.gz", "its content is csv"),
-            ("x.tsv", "csv", "its columns are separated by ','"),
-        ],
-    )
-    def test_not_what_its_name_says(
-        self, tmp_path: Path, name: str, actual: str, what: str
+    @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl.gz", "x.tsv", "x.csv.zst"])
+    @pytest.mark.parametrize("actual", ["csv", "parquet", "jsonl", "arrow", "csv.gz", "csv.zst"])
+    def test_the_content_says_the_format_and_not_the_name(
+        self, tmp_path: Path, name: str, actual: str
     ) -> None:
+        expected = ConfusionMatrix.from_file(write(tmp_path, f"right.{actual}", GOOD))
         (tmp_path / name).write_bytes(FORMATS[actual](GOOD))
-        refused(tmp_path / name, f"is not what its name says: {what}")
+        assert ConfusionMatrix.from_file(tmp_path / name) == expected
 
     @pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "csv.gz", "csv.zst", "jsonl"])
     @pytest.mark.parametrize("kept", [0.3, 0.9, -1])

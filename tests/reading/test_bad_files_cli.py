@@ -36,7 +36,6 @@ CASES: dict[str, tuple[str, Callable[[Path], Any] | None, str]] = {
     "no match": ("*.parquet", None, "matches no file"),
     "empty": ("x.parquet", _text(""), "is empty"),
     "truncated": ("x.parquet", _bytes("parquet", GOOD, -20), "is cut short must be written again"),
-    "misnamed": ("x.csv", _bytes("parquet", GOOD), "is not what its name says"),
     "ragged": ("x.csv", _text("label,prediction\na,b\na,b,c\n"), "on Line: 3"),
     "floats": (
         "x.csv",

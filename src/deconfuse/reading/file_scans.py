@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     import duckdb
 
-    from deconfuse.reading.file_scans import Scan
 
 __all__ = [
     "INVALID",
@@ -202,7 +201,8 @@ def _csv_scans(
         prefix = "c" + "_" * max((len(name) for name in folders), default=0)
         types = ", ".join(f"'{prefix}{place}': 'VARCHAR'" for place in range(len(header.names)))
         source = (
-            "read_csv(?, auto_detect=false, header=true, delim=?, quote='\"', escape='\"',"
+            "read_csv(?, auto_detect=false, compression='none', header=true, delim=?, quote='\"',"
+            " escape='\"',"
             " strict_mode=true, null_padding=false, ignore_errors=false,"
             f" hive_partitioning=?, hive_types_autocast=false, columns={{{types}}})"
         )
@@ -253,7 +253,7 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
     ]
     scans = []
     for layout, members in _runs(files, layouts):
-        source = "read_json_objects(?, format=?, ignore_errors=false)"
+        source = "read_json_objects(?, format=?, compression='none', ignore_errors=false)"
         parameters = ([_pattern(member) for member in members], layout)
         sample = connection.execute(
             f"SELECT DISTINCT unnest(json_keys(json)) FROM"

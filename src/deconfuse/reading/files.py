@@ -29,7 +29,7 @@ __all__ = [
     "expand_paths",
     "inspect_file",
     "pyarrow",
-    "suffixes_of",
+    "stem_and_suffix",
 ]
 
 Format: TypeAlias = Literal["csv", "json", "parquet", "arrow", "npz"]
@@ -42,22 +42,11 @@ _LONGEST_LINE = 2_000_000
 _ALWAYS_UNPACKED = 1 << 30
 _MOST_TIMES = 100
 
-_FORMATS: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrow",
-    ".npz": "npz",
+_SUFFIXES = {
+    *(".csv", ".tsv", ".tab", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"),
+    *(".arrow", ".feather", ".ipc", ".arrows", ".npz"),
 }
-_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_COMPRESSIONS = (".gz", ".gzip", ".zst", ".zstd")
 _DELIMITERS = (",", "\t", ";", "|")
 _STREAM_START, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x00\x00\x00\x00"
 # How a matrix begins that we saved as CSV.
@@ -97,25 +86,21 @@ class DataFile:
     header: Header | None = None
 
 
-def suffixes_of(path: Path) -> tuple[str, str | None, str | None]:
-    """Return the name without the suffixes that we know, its format suffix and its compression.
+def stem_and_suffix(path: Path) -> tuple[str, str | None]:
+    """Return the name without the suffixes that we know, and that of its format.
 
     Examples
     --------
-    >>> suffixes_of(Path("a.b.csv.gz"))
-    ('a.b', '.csv', 'gzip')
-    >>> suffixes_of(Path("notes.md"))
-    ('notes.md', None, None)
+    >>> stem_and_suffix(Path("a.b.csv.gz"))
+    ('a.b', '.csv')
+    >>> stem_and_suffix(Path("notes.md"))
+    ('notes.md', None)
     """
-    stem, suffix = os.path.splitext(path.name)
-    compression = _COMPRESSIONS.get(suffix.lower())
-    if compression is None:
-        stem = path.name
-    else:
-        suffix = os.path.splitext(stem)[1]
-    if suffix.lower() not in _FORMATS:
-        return stem, None, compression
-    return stem.removesuffix(suffix), suffix.lower(), compression
+    plain = Path(path.name)
+    if plain.suffix.lower() in _COMPRESSIONS:
+        plain = Path(plain.stem)
+    is_known = plain.suffix.lower() in _SUFFIXES
+    return (plain.stem, plain.suffix.lower()) if is_known else (plain.name, None)
 
 
 def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -> DataFile:
@@ -133,16 +118,13 @@ def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -
     Raises
     ------
     InputError
-        If the file is empty, damaged, unreadable, not what its name says, or unpacks to too much.
+        If the file is empty, damaged, unreadable, or unpacks to too much.
     """
     try:
         if not path.is_file():
             raise OSError(None, "it is not a regular file")
         with path.open("rb") as stream:
             compression = _compression_of(stream)
-        _, suffix, named = suffixes_of(path)
-        if named != compression and (named or suffix) and path.stat().st_size:
-            _refuse_name(path, f"it is {compression or 'not compressed'}")
         plain = path
         if compression is not None:
             plain = _unpacked(path, compression, spill, max_decompressed)
@@ -156,13 +138,11 @@ def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -
             f"File {str(path)!r} is empty; it must hold predictions or a matrix.",
             hint="write it again; if there was nothing to write, leave it out.",
         )
-    found = _format_of(path, suffix, head)
-    if suffix is not None and _FORMATS[suffix] != found:
-        _refuse_name(path, f"its content is {found}")
+    found = _format_of(path, head)
     if found == "csv":
         if not head.startswith(_SAVED):
             _refuse_endless(path, plain)
-        return DataFile(path, plain, found, head, _header_of(path, suffix, head))
+        return DataFile(path, plain, found, head, _header_of(path, head))
     if head.startswith(_STREAM_START):
         plain = _as_arrow_file(path, plain, spill)
     return DataFile(path, plain, found, head)
@@ -188,12 +168,13 @@ def _compression_of(stream: BinaryIO) -> str | None:
     return "zstd" if start == b"\x28\xb5\x2f\xfd" or is_skippable else None
 
 
-def _format_of(path: Path, suffix: str | None, head: bytes) -> Format:
+def _format_of(path: Path, head: bytes) -> Format:
+    """Return the format that the first bytes show, whatever the file is called."""
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"ARROW1", _STREAM_START)):
         return "arrow"
-    if head.startswith(b"PK\x03\x04") and (suffix == ".npz" or b".npy" in head[30:90]):
+    if head.startswith(b"PK\x03\x04") and b".npy" in head[30:90]:
         return "npz"
     if head.startswith(_SAVED):
         # Class names may have any character.
@@ -206,13 +187,6 @@ def _format_of(path: Path, suffix: str | None, head: bytes) -> Format:
         )
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return "json" if text.startswith((b"{", b"[")) else "csv"
-
-
-def _refuse_name(path: Path, what: str) -> None:
-    raise InputError(
-        f"File {str(path)!r} is not what its name says: {what}.",
-        hint="rename it, or check how it was written.",
-    )
 
 
 def _unpacked(path: Path, compression: str, spill: Path, limit: int | None) -> Path:
@@ -270,7 +244,7 @@ def _refuse_endless(path: Path, plain: Path) -> None:
         )
 
 
-def _header_of(path: Path, suffix: str | None, head: bytes) -> Header:
+def _header_of(path: Path, head: bytes) -> Header:
     # The head may end inside a character, so only its first record must be decoded.
     text = head.decode("utf-8-sig", errors="replace")
     if text.startswith(("\n", "\r")):
@@ -283,8 +257,6 @@ def _header_of(path: Path, suffix: str | None, head: bytes) -> Header:
         mark: sum(part.count(mark) for part in first_line.split('"')[::2]) for mark in _DELIMITERS
     }
     delimiter = max(_DELIMITERS, key=lambda mark: counts[mark])
-    if suffix in (".tsv", ".tab") and counts["\t"] < counts[delimiter]:
-        _refuse_name(path, f"its columns are separated by {delimiter!r}, not by tabs")
     try:
         with long_fields(len(text)):
             names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
@@ -454,7 +426,7 @@ def _matches(pattern: str) -> FileSet:
 
 def _folder(folder: Path) -> FileSet:
     files = sorted(_files_below(folder))
-    chosen = [file for file in files if suffixes_of(file)[1] is not None] or files
+    chosen = [file for file in files if stem_and_suffix(file)[1] is not None] or files
     if not chosen:
         raise InputError(f"Folder {str(folder)!r} holds no data files.")
     partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
@@ -486,9 +458,9 @@ def _refuse_repeated(files: Sequence[Path]) -> None:
     """Raise if a file is there twice: named again, behind a link, or in two formats."""
     seen: dict[object, Path] = {}
     for file in files:
-        stem = os.path.join(os.path.abspath(file.parent), suffixes_of(file)[0])
+        stem = os.path.join(os.path.abspath(file.parent), stem_and_suffix(file)[0])
         # A name without a suffix that we know is no copy of one with it.
-        keys = [os.path.realpath(file), stem if suffixes_of(file)[1] else ""]
+        keys = [os.path.realpath(file), stem if stem_and_suffix(file)[1] else ""]
         for key in filter(None, keys):
             if key in seen and seen[key] is not file:
                 raise InputError(

@@ -15,6 +15,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -127,40 +128,26 @@ def _is_table(file: DataFile, header: Header) -> bool:
     Lines that are called total, all or sum may be on one side only. Of a long file, only the
     beginning is looked at.
     """
-    is_whole = len(file.head) < HEAD_SIZE
+    known = {name for name in header.names[1:] if not is_total(name)}
     text = file.head.decode("utf-8-sig", errors="replace")
-    columns = [name for name in header.names[1:] if not is_total(name)]
-    if len(columns) < 2:
-        return False
+    is_whole = len(file.head) < HEAD_SIZE
+    if not is_whole:
+        # The last line may be cut.
+        text = text.rpartition("\n")[0]
     named: set[str] = set()
     try:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=header.delimiter)
-        next(lines)
-        known, width = {*columns}, len(header.names)
-        before: list[str] = []
-        for row in lines:
-            # The last row of a longer file may be cut, so each is looked at when the next comes.
-            if before and not _fits(before, width, known, named):
+        for row in islice(filter(None, lines), 1, None):
+            name, *cells = row
+            is_class = name in known and name not in named
+            if len(row) != len(header.names) or not (is_class or is_total(name)):
                 return False
-            before = row
-    except csv.Error:
+            if not all(math.isfinite(float(cell)) for cell in cells):
+                return False
+            named |= {name} & known
+    except (csv.Error, ValueError):
         return False
-    if is_whole and before and not _fits(before, width, known, named):
-        return False
-    return named == known if is_whole else bool(named)
-
-
-def _fits(row: list[str], width: int, known: set[str], named: set[str]) -> bool:
-    """Return whether a row can be one of a matrix, and note its name."""
-    name = row[0]
-    if len(row) != width or name in named or not (name in known or is_total(name)):
-        return False
-    if name in known:
-        named.add(name)
-    try:
-        return all(math.isfinite(float(cell)) for cell in row[1:])
-    except ValueError:
-        return False
+    return len(known) > 1 and (named == known if is_whole else bool(named))
 
 
 def _load(file: DataFile, options: TableOptions) -> ConfusionMatrix:
