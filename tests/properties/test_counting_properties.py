@@ -133,8 +133,7 @@ def test_histograms_and_sorted_runs_agree(widest: int, run: int, rows: Any) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally, "_WIDEST", widest)
         patch.setattr(tally, "_RUN", run)
-        patch.setattr(tally, "_FEWEST_AT_ONCE", run)
-        patch.setattr(tally, "_MOST_AT_ONCE", run)
+        patch.setattr(tally, "_CHUNK", run)
         patch.setattr("deconfuse.reading.sequences.CHUNK", 3)
         patch.setattr("deconfuse.reading.label_columns.CHUNK", 3)
         assert count(rows) == whole
@@ -164,6 +163,15 @@ def test_the_number_of_threads_does_not_matter(n_threads: int, is_wide: bool, ro
 def test_two_forms_of_columns_count_alike(rows: Any, forms: Any) -> None:
     true, pred, _ = zip(*rows, strict=True)
     assert ConfusionMatrix.from_predictions(forms[0](true), forms[1](pred)) == count(rows)
+
+
+@given(samples())
+def test_counting_needs_nothing_private_of_scipy(rows: Any) -> None:
+    whole, heavy = count(rows), weigh(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "coo_todense", None)
+        assert count(rows) == whole
+        assert weigh(rows) == heavy
 
 
 @given(samples())

@@ -2,8 +2,8 @@
 
 Few classes are counted in a square histogram. Where there are many, pairs are sorted, so that
 memory follows the distinct pairs and never the square of the number of classes. Both are done by
-single calls of NumPy and SciPy that let other threads run meanwhile. The result is the same
-whatever the number of threads: counts are exact, and weights are summed in one order.
+calls of NumPy and SciPy that let other threads run meanwhile. The result is the same whatever the
+number of threads: counts are exact, and weights are summed in the order of the samples.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+try:
+    # What `coo_array.toarray` calls, without a new array each time. NumPy's `add.at` is the same,
+    # but slower, and stops all other threads.
+    from scipy.sparse._sparsetools import coo_todense
+except ImportError:
+    coo_todense = None
+
 from deconfuse._checks import CountMatrix
 from deconfuse.errors import InputError
 
@@ -27,11 +34,12 @@ __all__ = ["PairCounts", "Tally", "distinct_integers", "n_threads", "on_threads"
 _WIDEST = 2048
 # With more cells per pair of the first piece, and some to spare, there is no histogram at all.
 _MOST_CELLS = 64
-# Pairs that are counted by one call: few enough for 32 bits, so many that clearing and adding up
-# the histogram does not show.
-_FEWEST_AT_ONCE, _MOST_AT_ONCE = 1 << 16, 1 << 21
+# Long enough to hide the cost of a call, short enough for its arrays to stay in cache.
+_CHUNK = 1 << 16
 # Pairs that one thread sorts at once.
 _RUN = 1 << 22
+# A thread counts fewer pairs than 32 bits can.
+_MOST_ON_A_THREAD = 1 << 30
 # Shorter pieces are not worth a thread.
 _FEWEST_ON_THREADS = 1 << 19
 _LARGEST_TOTAL = 2.0**63 - 2.0**40
@@ -93,13 +101,12 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._pending: list[tuple[Codes, Codes, Weights | None]] = []
-        self._n_pending = 0
         # Above all codes so far.
         self._bound = 0
         self._is_dense: bool | None = None
-        # That of the sums, and with weights that of their squares.
+        # The histogram of the sums, and with weights that of their squares.
         self._histograms: list[npt.NDArray[Any]] = []
+        self._pending: list[tuple[Codes, Codes, Weights | None]] = []
         self._runs: list[_Run] = []
         self._total = 0.0
 
@@ -110,9 +117,15 @@ class Tally:
         self._bound = max(self._bound, bound)
         if weights is not None and weights.dtype.kind == "i":
             self._total += float(weights.sum(dtype=np.float64))
+        if self._is_dense is None:
+            self._is_dense = bound**2 <= _MOST_CELLS * (len(true) + 256)
+        if self._is_dense and self._bound <= _WIDEST:
+            self._add_to_histograms(true, pred, weights)
+            return
+        self._close_histograms()
+        self._is_dense = False
         self._pending.append((true, pred, weights))
-        self._n_pending += len(true)
-        if self._n_pending >= _at_once(self._bound):
+        if sum(len(piece[0]) for piece in self._pending) >= _RUN:
             self._settle()
 
     def counts(self) -> PairCounts:
@@ -126,37 +139,46 @@ class Tally:
         self._settle()
         if not self._runs and self._histograms:
             return _of_histograms(*self._histograms)
-        self._close_histogram()
+        self._close_histograms()
         if not self._runs:
             nothing = np.zeros(0, np.int64)
             return PairCounts(nothing, nothing, np.zeros((0, 0), np.int64), None)
         return _of_run(self._runs[0] if len(self._runs) == 1 else _merged(self._runs))
 
+    def _add_to_histograms(self, true: Codes, pred: Codes, weights: Weights | None) -> None:
+        if not self._histograms:
+            shape = (self._bound, self._bound)
+            self._histograms = [np.zeros(shape, np.int64 if weights is None else weights.dtype)]
+            if weights is not None:
+                self._histograms.append(np.zeros(shape))
+        elif self._bound > len(self._histograms[0]):
+            # Twice as wide, since new classes often come one by one.
+            more = max(self._bound, 2 * len(self._histograms[0])) - len(self._histograms[0])
+            self._histograms = [np.pad(cells, (0, more)) for cells in self._histograms]
+        if weights is None:
+            _count(self._histograms[0], true, pred)
+            return
+        if weights.dtype.kind == "f":
+            self._histograms[0] = self._histograms[0].astype(np.float64, copy=False)
+
+        def add_up(part: tuple[npt.NDArray[Any], bool]) -> None:
+            _add_at(part[0], true, pred, weights, squared=part[1])
+
+        # A thread for each, not for parts: the order of a sum changes its last digits.
+        on_threads(add_up, zip(self._histograms, (False, True), strict=True), size=len(true))
+        if not weights.all():
+            # Pairs of weight zero count for nothing, but their classes occur.
+            zero = weights == 0
+            self._add_run(_sorted_run(true[zero], pred[zero], weights[zero]))
+
     def _settle(self) -> None:
-        """Count what is pending."""
+        """Sort what is pending."""
         if not self._pending:
             return
         true, pred, weights = (_joined(parts) for parts in zip(*self._pending, strict=True))
-        self._pending, self._n_pending = [], 0
-        bound = self._bound
-        if self._is_dense is None:
-            self._is_dense = bound**2 <= _MOST_CELLS * (len(true) + 256)
-        if self._is_dense and bound <= _WIDEST:
-            self._add_cells(_histograms(true, pred, weights, bound))
-            if weights is not None and not weights.all():
-                # Pairs of weight zero count for nothing, but their classes occur.
-                zero = weights == 0
-                self._add_run(_sorted_run(true[zero], pred[zero], weights[zero]))
-            return
-        self._close_histogram()
-        self._is_dense = False
-        for run in _sorted_runs(true, pred, weights, bound):
+        self._pending = []
+        for run in _sorted_runs(true, pred, weights, self._bound):
             self._add_run(run)
-
-    def _add_cells(self, cells: list[npt.NDArray[Any]]) -> None:
-        if self._histograms:
-            cells = [_added(old, new) for old, new in zip(self._histograms, cells, strict=True)]
-        self._histograms = cells
 
     def _add_run(self, run: _Run) -> None:
         self._runs.append(run)
@@ -164,7 +186,7 @@ class Tally:
         while len(self._runs) > 1 and 2 * len(self._runs[-1].keys) >= len(self._runs[-2].keys):
             self._runs[-2:] = [_merged(self._runs[-2:])]
 
-    def _close_histogram(self) -> None:
+    def _close_histograms(self) -> None:
         """Turn the histogram into a run of pairs."""
         if not self._histograms:
             return
@@ -197,74 +219,59 @@ def _of_run(run: _Run) -> PairCounts:
     return PairCounts(true, pred, sums, squares)
 
 
-def _at_once(bound: int) -> int:
-    return min(max(2 * bound * bound, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
-
-
 def _joined(parts: tuple[Any, ...]) -> Any:
     if len(parts) == 1 or parts[0] is None:
         return parts[0]
     return np.concatenate(parts)
 
 
-def _histograms(
-    true: Codes, pred: Codes, weights: Weights | None, bound: int
-) -> list[npt.NDArray[Any]]:
-    """Return the square of the sums, and that of the squared weights if there are any."""
-    if weights is None:
-        ones = np.ones(min(len(true), _at_once(bound)), np.int32)
-        ends = np.linspace(0, len(true), n_threads() + 1).astype(int).tolist()
+def _count(cells: npt.NDArray[np.int64], true: Codes, pred: Codes) -> None:
+    """Count pairs at their cells, on threads with squares of their own where there are many."""
+    size = len(true)
+    if size < _FEWEST_ON_THREADS:
+        _add_at(cells, true, pred)
+        return
+    n_parts = max(n_threads(), -(-size // _MOST_ON_A_THREAD))
+    ends = np.linspace(0, size, n_parts + 1).astype(int).tolist()
 
-        def count(part: slice) -> npt.NDArray[Any]:
-            return _histogram(true[part], pred[part], bound, lambda at: ones[: at.stop - at.start])
+    def count(part: slice) -> npt.NDArray[np.int32]:
+        # Half as wide as the whole, it stays in cache longer.
+        own = np.zeros(cells.shape, np.int32)
+        _add_at(own, true[part], pred[part])
+        return own
 
-        whole, *others = on_threads(count, map(slice, ends[:-1], ends[1:]), size=len(true))
-        for part in others:
-            whole += part
-        return [whole]
-
-    def add_up(values: Callable[[slice], Weights]) -> npt.NDArray[Any]:
-        return _histogram(true, pred, bound, values)
-
-    squares = np.empty(min(len(true), _at_once(bound)))
-    # In two threads, not in parts: the order of a sum changes its last digits.
-    kinds = [weights.__getitem__, lambda at: _squared(weights[at], squares[: at.stop - at.start])]
-    return on_threads(add_up, kinds, size=len(true))
+    for own in on_threads(count, map(slice, ends[:-1], ends[1:]), size=size):
+        cells += own
 
 
-def _histogram(
-    true: Codes, pred: Codes, bound: int, values: Callable[[slice], Weights]
-) -> npt.NDArray[Any]:
-    """Return a square with the values of samples added up at their cells."""
-    step = _at_once(bound)
-    index = true.dtype if true.dtype == pred.dtype and true.dtype in (np.int32, np.int64) else None
-    total: npt.NDArray[Any] | None = None
-    cells: npt.NDArray[Any] | None = None
-    for start in range(0, len(true), step):
-        part = slice(start, min(start + step, len(true)))
-        at = [side[part].astype(index or np.int32, copy=False) for side in (true, pred)]
-        data = values(part)
-        pairs = sparse.coo_array((bound, bound), dtype=data.dtype)
-        pairs.data = data
-        # Given to the constructor, they would be copied and checked again. They are below the
-        # bound, or this would write outside of the square.
-        if hasattr(pairs, "coords"):
-            pairs.coords = (at[0], at[1])
-        else:  # SciPy 1.12
-            pairs.row, pairs.col = at
-        cells = pairs.toarray(out=cells)
-        if total is None:
-            total = cells.astype(np.float64 if data.dtype.kind == "f" else np.int64)
+def _add_at(
+    cells: npt.NDArray[Any],
+    true: Codes,
+    pred: Codes,
+    weights: Weights | None = None,
+    *,
+    squared: bool = False,
+) -> None:
+    """Add weights, their squares, or one each to the cells of a square.
+
+    Codes must be below its side: SciPy writes wherever they say.
+    """
+    side, size = len(cells), len(true)
+    is_index = true.dtype == pred.dtype and true.dtype in (np.int32, np.int64)
+    index = true.dtype if is_index else np.dtype(np.int32)
+    ones = np.ones(min(size, _CHUNK) if weights is None else 0, cells.dtype)
+    for start in range(0, size, _CHUNK):
+        part = slice(start, min(start + _CHUNK, size))
+        rows, columns = (codes[part].astype(index, copy=False) for codes in (true, pred))
+        if weights is None:
+            values = ones[: part.stop - start]
         else:
-            total += cells
-    return np.zeros((bound, bound), np.int64) if total is None else total
-
-
-def _added(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the sum of two squares, the first of which may be smaller."""
-    if len(old) < len(new):
-        old = np.pad(old, (0, len(new) - len(old)))
-    return old + new
+            values = _squared(weights[part]) if squared else weights[part]
+            values = values.astype(cells.dtype, copy=False)
+        if coo_todense is None:
+            np.add.at(cells, (rows, columns), values)
+        else:
+            coo_todense(side, side, len(rows), rows, columns, values, cells.ravel(), 0)
 
 
 class _Run(NamedTuple):
@@ -329,12 +336,10 @@ def _merged(runs: list[_Run]) -> _Run:
     return _Run(keys, total([run.sums for run in runs]), total(squares) if squares else None)
 
 
-def _squared(
-    weights: Weights, out: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.float64]:
+def _squared(weights: Weights) -> npt.NDArray[np.float64]:
     # Squares that overflow are found once, at the end.
     with np.errstate(over="ignore"):
-        return np.square(weights, out=out, dtype=np.float64)
+        return np.square(weights, dtype=np.float64)
 
 
 def distinct_integers(
@@ -342,7 +347,7 @@ def distinct_integers(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """Return distinct integers in order, and the position of each value among them."""
     low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values) + _FEWEST_AT_ONCE or high > np.iinfo(np.int64).max:
+    if high - low > 4 * len(values) + _CHUNK or high > np.iinfo(np.int64).max:
         return np.unique(values, return_inverse=True)
     # A table over a narrow range is many times faster than sorting.
     offsets = (values - values.dtype.type(low)).astype(np.intp)
