@@ -34,6 +34,14 @@ def test_help_lists_every_command_and_the_exit_codes(run):
     assert run("-h").out == ran.out
 
 
+@pytest.mark.parametrize("command", ["data", "reproduce"])
+def test_the_list_of_commands_says_what_the_experiments_say(run, command):
+    # Their lines are written twice, so that the list loads none of them.
+    listed = " ".join(run("--help").out.replace("│", " ").split())
+    line = run(command, "--help").out.splitlines()[3].strip()
+    assert f" {command} {line} " in listed
+
+
 def test_no_command_shows_the_help(run):
     ran = run()
     assert "Usage: deconfuse" in ran.out + ran.err

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from deconfuse.cli import commands, demo_command, normalize_command
 from deconfuse.cli.console import say_error, show_warnings
@@ -25,11 +25,20 @@ _EPILOG = (
     "Exit codes: 0 all went well; 1 not possible (not scalable, missing extra, cannot write);"
     " 2 wrong option or bad input; 3 certainly worse (compare --fail-if-worse)."
 )
-# The paper's experiments: loaded when they are asked for, and for the list of commands.
-_EXPERIMENTS = ("data", "reproduce")
+# The paper's experiments, with their lines in the list of commands: loaded when asked for.
+_EXPERIMENTS = {
+    "data": "Get and check the paper's four datasets.",
+    "reproduce": "Run the paper's experiments, and say which of its claims hold.",
+}
 
 
 class _Group(TyperGroup):
+    _is_listing = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._is_listing = True
+        super().format_help(ctx, formatter)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *_EXPERIMENTS]
 
@@ -43,6 +52,8 @@ class _Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in _EXPERIMENTS:
+            if self._is_listing:
+                return TyperCommand(cmd_name, help=_EXPERIMENTS[cmd_name])
             return _experiment_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 

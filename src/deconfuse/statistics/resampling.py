@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
@@ -291,7 +291,7 @@ def overlap_interval(
     that equal classifiers have distance zero on average. Then both ends move by the usual multiple
     of their standard errors.
     """
-    z = float(norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     chance = _mean_size(by_chance())
     width = 2 * (_NEAR * errors) ** 2
 
