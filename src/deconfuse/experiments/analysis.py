@@ -43,9 +43,6 @@ Method = Literal["bi", "row", "col", "all"]
 #: The four normalizations, in the order of the paper's legends.
 METHODS: tuple[Method, ...] = ("bi", "row", "col", "all")
 
-#: How two matrices are compared: name to function of (target, estimate).
-METRICS: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], float]]
-
 Matrix = NDArray[np.float64]
 
 
@@ -150,7 +147,8 @@ def off_diagonal_overlap(a: Matrix, b: Matrix) -> float:
     return dc.overlap(first, second)
 
 
-METRICS = {
+#: How two matrices are compared: name to function of (target, estimate).
+METRICS: Mapping[str, Callable[[Matrix, Matrix], float]] = {
     "overlap": dc.overlap,
     "off-diagonal overlap": off_diagonal_overlap,
     "kl": dc.kl_divergence,

@@ -274,17 +274,13 @@ def _sweep(
         speed_estimate_period=24 * 3600,
     ) as bar:
         # What is there already took no time now, so it must not count towards the speed.
-        left = {
-            config: sweep.expected_cost(config)
-            for config in configs
-            if not record_path(places.records, config).exists()
-        }
-        task = bar.add_task("Training", total=sum(left.values()), runs=f"0/{len(configs)}")
+        left = {c for c in configs if not record_path(places.records, c).exists()}
+        task = bar.add_task("Training", total=len(left), runs=f"0/{len(configs)}")
         done: list[RunConfig] = []
 
         def on_done(config: RunConfig, record: Record) -> None:
             done.append(config)
-            bar.update(task, advance=left.get(config, 0.0), runs=f"{len(done)}/{len(configs)}")
+            bar.update(task, advance=config in left, runs=f"{len(done)}/{len(configs)}")
             if config in left and not _out.is_terminal:
                 _out.print(
                     f"{len(done)}/{len(configs)} {config.title}: balanced accuracy "

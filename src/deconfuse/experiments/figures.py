@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPTIONS",
-    "COLOURS",
     "NEEDS_ARRAYS",
     "SHOWN",
+    "STYLES",
     "draw_all",
     "draw_clusters",
     "draw_curves",
@@ -35,21 +35,13 @@ __all__ = [
 ]
 
 #: One colour and marker per method; distinct for the colour-blind (Okabe and Ito).
-COLOURS = {
-    "bi": "#D55E00",
-    "row": "#0072B2",
-    "col": "#009E73",
-    "all": "#CC79A7",
-    "similarity-choice": "#000000",
-    "rebalanced": "#E69F00",
-}
-_MARKERS = {
-    "bi": "o",
-    "row": "s",
-    "col": "^",
-    "all": "D",
-    "similarity-choice": "v",
-    "rebalanced": "P",
+STYLES = {
+    "bi": ("#D55E00", "o"),
+    "row": ("#0072B2", "s"),
+    "col": ("#009E73", "^"),
+    "all": ("#CC79A7", "D"),
+    "similarity-choice": ("#000000", "v"),
+    "rebalanced": ("#E69F00", "P"),
 }
 _ORANGES, _BLUES = "Oranges", "Blues"
 
@@ -254,8 +246,8 @@ def draw_shuffled(scores: Scores) -> Figure:
                     axis.plot(
                         line,
                         style,
-                        color=COLOURS[method],
-                        marker=_MARKERS[method],
+                        color=STYLES[method][0],
+                        marker=STYLES[method][1],
                         markersize=3.5,
                         label=f"GCM {method}{', shuffled' if prefix else ''}",
                     )
@@ -304,8 +296,8 @@ def _draw_panel(
             places,
             means,
             yerr=spread,
-            color=COLOURS[method],
-            marker=_MARKERS[method],
+            color=STYLES[method][0],
+            marker=STYLES[method][1],
             markersize=4,
             linewidth=1.4,
             capsize=2,

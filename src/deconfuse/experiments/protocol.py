@@ -170,14 +170,9 @@ def _refuse_other_data(folder: Path, dataset: Dataset, configs: Iterable[RunConf
             if found != expected:
                 raise InputError(
                     f"{path} must be of the dataset {dataset.name!r} that was given, but its "
-                    f"{what} are {_start(found)} instead of {_start(expected)}.",
+                    f"{what} are {found!s:.100} instead of {expected!s:.100}.",
                     hint="another dataset of this name was here before: use a new folder.",
                 )
-
-
-def _start(values: Sequence[object]) -> str:
-    text = ", ".join(str(value) for value in values[:10])
-    return f"{text}, ... ({len(values)})" if len(values) > 10 else text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

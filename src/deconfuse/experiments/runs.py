@@ -12,11 +12,10 @@ import json
 import platform
 import time
 import warnings
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,18 +39,6 @@ __all__ = [
     "write_arrays",
 ]
 
-#: What reading raises when a file is absent, empty, cut, changed or something else altogether.
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    TypeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunArrays:
@@ -74,6 +61,16 @@ class RunArrays:
         return predictions
 
 
+#: What is kept of a run beside its arrays, and how it is read from JSON.
+_STORY: dict[str, Callable[[Any], Any]] = {
+    "classes": tuple,
+    "train_sizes": tuple,
+    "history": tuple,
+    "seconds": float,
+    "versions": dict,
+}
+
+
 def arrays_path(folder: Path, config: RunConfig) -> Path:
     """Return where the arrays of a run are kept."""
     return folder / config.dataset / f"{config.key}.npz"
@@ -83,14 +80,7 @@ def write_arrays(folder: Path, arrays: RunArrays) -> Path:
     """Write the arrays of a run, all of them or nothing."""
     path = arrays_path(folder, arrays.config)
     path.parent.mkdir(parents=True, exist_ok=True)
-    story = {
-        "config": arrays.config.to_json(),
-        "classes": arrays.classes,
-        "train_sizes": arrays.train_sizes,
-        "history": arrays.history,
-        "seconds": arrays.seconds,
-        "versions": arrays.versions,
-    }
+    story = {name: getattr(arrays, name) for name in _STORY} | {"config": arrays.config.to_json()}
     # In memory first: closing an archive fails again where the disk was full.
     packed = io.BytesIO()
     np.savez(
@@ -114,17 +104,13 @@ def read_arrays(folder: Path, config: RunConfig) -> RunArrays | None:
             story = json.loads(str(stored["story"]))
             arrays = RunArrays(
                 config=RunConfig.from_json(story["config"]),
-                classes=tuple(story["classes"]),
                 scores=stored["scores"],
                 embeddings=stored["embeddings"],
                 labels=stored["labels"].astype(np.int64),
-                train_sizes=tuple(story["train_sizes"]),
-                history=tuple(story["history"]),
-                seconds=story["seconds"],
-                versions=story["versions"],
+                **{name: read(story[name]) for name, read in _STORY.items()},
             )
-    except _BROKEN:
-        # A cache: what cannot be read is made again.
+    except Exception:  # noqa: BLE001
+        # A cache: what cannot be read, for whatever reason, is made again.
         return None
     n, n_classes = len(arrays.labels), len(arrays.classes)
     is_whole = arrays.scores.shape == (n, n_classes) and arrays.embeddings.shape[:1] == (n,)

@@ -37,15 +37,11 @@ __all__ = [
     "SweepError",
     "dask_crew",
     "executor_crew",
-    "expected_cost",
     "local_crew",
     "plan_runs",
     "run_one",
     "run_sweep",
 ]
-
-#: How long a run takes, relative to one on MNIST; only the time left is computed from it.
-_COSTS = {"mnist": 1.0, "fashion-mnist": 1.0, "stl10": 40.0, "cifar10": 90.0}
 
 #: How often workers may die without any run finishing in between.
 _PATIENCE = 3
@@ -218,11 +214,6 @@ def plan_runs(
             uneven = [RunConfig(name, seed, alpha, sampling) for alpha in levels]
             runs.update(dict.fromkeys([*(run.balanced for run in uneven[:1]), *uneven]))
     return list(runs)
-
-
-def expected_cost(config: RunConfig) -> float:
-    """Return how long a run should take, in units of one on MNIST."""
-    return _COSTS.get(config.dataset, 1.0) * (2.0 if config.is_balanced else 1.0)
 
 
 def run_one(config: RunConfig, data: Path, cache: Path | None) -> str:

@@ -11,24 +11,17 @@ import narwhals as nw
 import numpy as np
 
 from deconfuse.errors import InputError
-from deconfuse.geometry.gcm import ProjectionChoice
+from deconfuse.geometry.gcm import GridOptions
 from deconfuse.geometry.grid import CODE_LIMIT, Grid, Spread, fit_grid
 from deconfuse.geometry.projection import FloatArray, Moments, Projection
 from deconfuse.reading.engine_tables import batches, can_stream, collect
 
-__all__ = ["COUNT", "PRED", "TRUE", "GridOptions", "LocatedPoints", "locate"]
+__all__ = ["COUNT", "PRED", "TRUE", "LocatedPoints", "locate"]
 
 # Sums asked for at once: engines that compile a query take long over thousands.
 _SUMS = 256
 # Names of ours for the columns of classes and of counts.
 TRUE, PRED, COUNT = "true", "pred", "n"
-
-
-@dataclass(frozen=True, eq=False)
-class GridOptions:
-    n_components: int
-    bin_factor: float
-    projection: ProjectionChoice
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,17 +19,15 @@ from deconfuse.errors import GeometryWarning, InputError, warn
 from deconfuse.geometry.embeddings import (
     Embedding,
     EmbeddingColumns,
-    check_bin_factor,
-    check_components,
     choose_embedding,
     read_columns,
     spread_columns,
 )
-from deconfuse.geometry.frame_cells import COUNT, PRED, TRUE, GridOptions, LocatedPoints, locate
+from deconfuse.geometry.frame_cells import COUNT, PRED, TRUE, LocatedPoints, locate
 from deconfuse.geometry.gcm import (
+    GridOptions,
     ProjectionChoice,
     check_classes,
-    check_projection,
     geometric_confusions,
     weigh_all,
 )
@@ -108,11 +106,7 @@ def geometric_confusions_from_frame(
     >>> (gs["all"].matrix / gs["all"].cell_volume * 6).round(3).tolist()
     [[2.0, 1.0], [1.0, 2.0]]
     """
-    options = GridOptions(
-        check_components(n_components),
-        check_bin_factor(bin_factor),
-        check_projection(projection),
-    )
+    options = GridOptions.of(n_components, bin_factor, projection)
     table = _as_frame(frame)
     schema = table.collect_schema()
     roles = choose_columns(list(schema), label=label, prediction=prediction, weight=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -33,10 +33,10 @@ from deconfuse.reading.sequences import count_with_positions
 
 __all__ = [
     "WEIGHTINGS",
+    "GridOptions",
     "ProjectionChoice",
     "bin_coordinates",
     "check_classes",
-    "check_projection",
     "geometric_confusion",
     "geometric_confusions",
     "prepare",
@@ -45,6 +45,26 @@ __all__ = [
 
 ProjectionChoice: TypeAlias = Projection | Literal["pca"] | None
 WEIGHTINGS: tuple[Method, ...] = ("row", "col", "all", "bi")
+
+
+@dataclass(frozen=True, eq=False)
+class GridOptions:
+    """How a caller wants the grid: components, factor of the bin width, way to coordinates."""
+
+    n_components: int
+    bin_factor: float
+    projection: ProjectionChoice
+
+    @classmethod
+    def of(cls, n_components: object, bin_factor: object, projection: object) -> GridOptions:
+        """Validate what a caller asks for."""
+        choice: ProjectionChoice = "pca"
+        if projection is None or isinstance(projection, Projection):
+            choice = projection
+        elif projection != "pca":
+            message = f'`projection` must be "pca", None or a Projection, got {projection!r}.'
+            raise InputError(message, hint="None uses the embeddings as they are.")
+        return cls(check_components(n_components), check_bin_factor(bin_factor), choice)
 
 
 def geometric_confusion(
@@ -128,13 +148,9 @@ def geometric_confusion(
     (2, [[2.0, 1.0], [1.0, 2.0]])
     """
     n_shifts = check_shifts(n_shifts)
-    coordinates, binning, cm = _bin(
-        embeddings,
-        (y_true, y_pred),
-        _class_order(labels, weighting),
-        projection,
-        (n_components, bin_factor),
-    )
+    options = GridOptions.of(n_components, bin_factor, projection)
+    classes = _class_order(labels, weighting)
+    coordinates, binning, cm = _bin(embeddings, (y_true, y_pred), classes, options)
     if isinstance(weighting, Normalized):
         if epsilon is not None:
             message = f"`epsilon` must be None where `weighting` is Normalized, got {epsilon!r}."
@@ -197,9 +213,8 @@ def geometric_confusions(
     [1.0, 1.0]
     """
     n_shifts = check_shifts(n_shifts)
-    coordinates, binning, cm = _bin(
-        embeddings, (y_true, y_pred), labels, projection, (n_components, bin_factor)
-    )
+    options = GridOptions.of(n_components, bin_factor, projection)
+    coordinates, binning, cm = _bin(embeddings, (y_true, y_pred), labels, options)
     return _average(coordinates, binning, weigh_all(cm, epsilon), n_shifts)
 
 
@@ -285,32 +300,21 @@ def _bin(
     embeddings: object,
     classes: tuple[npt.ArrayLike, npt.ArrayLike],
     labels: Iterable[object] | None,
-    projection: ProjectionChoice,
-    grid_options: tuple[int, float],
+    options: GridOptions,
 ) -> tuple[FloatArray, Binning, ConfusionMatrix]:
     """Check everything, count the classes, and put each sample in its cell."""
-    n_components, bin_factor = check_components(grid_options[0]), check_bin_factor(grid_options[1])
     points, positions, cm = prepare(embeddings, classes, labels)
-    choice = check_projection(projection)
-    fitted = fit_projection(points, n_components) if choice == "pca" else choice
+    fitted = options.projection
+    if fitted == "pca":
+        fitted = fit_projection(points, options.n_components)
     if fitted is None:
         coordinates = np.asfortranarray(points, dtype=np.float64)
     else:
         coordinates = fitted.apply(points)
-    binning = bin_coordinates(coordinates, positions, cm.n_classes, bin_factor, fitted)
+    binning = bin_coordinates(coordinates, positions, cm.n_classes, options.bin_factor, fitted)
     for note in binning.notes:
         warn(note, GeometryWarning)
     return coordinates, binning, cm
-
-
-def check_projection(projection: object) -> ProjectionChoice:
-    """Return how to get coordinates: "pca", None or a Projection."""
-    if projection is None or isinstance(projection, Projection):
-        return projection
-    if projection != "pca":
-        message = f'`projection` must be "pca", None or a Projection, got {projection!r}.'
-        raise InputError(message, hint="None uses the embeddings as they are.")
-    return "pca"
 
 
 def _weigh(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) -> Normalized:
