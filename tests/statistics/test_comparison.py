@@ -23,7 +23,7 @@ from deconfuse import (
     overlap,
 )
 from deconfuse.statistics.cells import Cells
-from deconfuse.statistics.comparison_text import deteriorations
+from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.margin_tests import bias_test, label_share_test
 from deconfuse.statistics.multiplicity import adjust, holm
 from deconfuse.statistics.resampling import overlap_interval
@@ -515,7 +515,7 @@ def test_equal_classifiers_pass_the_gate() -> None:
         mix = rng.dirichlet(np.ones(6))
         both = [draw_counts(m[:, None] * rates, 900, rng) for m in (np.full(6, 1 / 6), mix)]
         cells = [Cells(c.astype(float), c.astype(float), 1.0) for c in both]
-        alarms += bool(deteriorations(tuple(range(6)), Scores(*cells), 0.0))
+        alarms += bool(deteriorations(tuple(range(6)), Scores(*cells), None, 0.0, seed))
     assert alarms <= binom.ppf(0.999, runs, 0.05)
 
 

@@ -21,6 +21,7 @@ from deconfuse.statistics.cells import (
     check_level,
 )
 from deconfuse.statistics.conditional import Triples, triples_of
+from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
 from deconfuse.statistics.multiplicity import Correction, adjust
@@ -181,10 +182,10 @@ class Comparison:
           the other, and the reverse.
 
         Because all of them are shares of a true class, a changed mix of labels alone changes none.
-        The chance that two equal classifiers are reported at all is at most 0.05: 0.035 for the
-        pairs together (corrected for their number), 0.005 for each of the others. See
-        ``python -m benchmarks gate`` for how often that happens, and how often real changes are
-        found.
+        They are compared with draws in which the samples of each true class change sides at random
+        (of paired samples, the two predictions). The chance that two equal classifiers are reported
+        at all is below 0.05. See ``python -m benchmarks gate`` for how often that happens, and how
+        often real changes are found.
 
         Examples
         --------
@@ -197,14 +198,13 @@ class Comparison:
         Recall of “1” fell: 0.900 → 0.700.
         “0” and “1” are confused more often: 0.150 → 0.250.
         """
-        from deconfuse.statistics.comparison_text import deteriorations
-
         if not is_finite_number(margin) or not 0 <= margin < 1:
             raise InputError(
                 f"`margin` must be at least 0 and below 1, got {margin!r}.",
                 hint="two points of accuracy are 0.02.",
             )
-        return deteriorations(self.labels, self._scores, float(margin))
+        spread = self._spread
+        return deteriorations(self.labels, self._scores, spread.triples, float(margin), spread.seed)
 
     def is_worse(self, margin: float = 0.0) -> bool:
         """Return whether the second matrix is certainly worse, see `deteriorations`.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deconfuse._text import printable, proportion, shorten
+from deconfuse.statistics.metrics import has_errors
 from deconfuse.statistics.outcomes import change_sentence
 from deconfuse.statistics.plain_values import plain_value
 
@@ -15,17 +16,15 @@ if TYPE_CHECKING:
     from deconfuse._checks import Label
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.statistics.comparison import Comparison
-    from deconfuse.statistics.score_differences import ScoreDifference, Scores
+    from deconfuse.statistics.score_differences import ScoreDifference
 
-__all__ = ["deteriorations", "headline", "summary", "to_dict"]
+__all__ = ["headline", "summary", "to_dict"]
 
 _ROWS = 10
 _WIDTH = 32
 # Classes named in the sentence about recalls.
 _TOLD = 3
 _SMALLEST_P = 0.001
-# How often equal classifiers may be called worse for each reason: 0.05 together.
-_ALARM_SCORE, _ALARM_RECALL, _ALARM_PAIRS = 0.005, 0.005, 0.035
 # From so many samples of a class without one error, more than a tenth of errors is unlikely: 3 / n.
 _ENOUGH_WITHOUT_ERROR = 30
 
@@ -138,24 +137,6 @@ def summary(comparison: Comparison) -> list[str]:
     ]
 
 
-def deteriorations(labels: tuple[Label, ...], scores: Scores, margin: float) -> tuple[str, ...]:
-    """Return what surely became worse, one sentence each."""
-    fallen = [
-        f"{name} fell: {proportion(before, 3)} → {proportion(after, 3)}."
-        for name, (before, after) in scores.fallen_scores(margin, _ALARM_SCORE).items()
-    ]
-    recalls = [
-        f"Recall of {_name(labels[k])} fell: {proportion(before, 3)} → {proportion(after, 3)}."
-        for k, (before, after) in scores.fallen_recalls(margin, _ALARM_RECALL).items()
-    ]
-    pairs = [
-        f"{_name(labels[i])} and {_name(labels[j])} are confused more often:"
-        f" {proportion(before, 3)} → {proportion(after, 3)}."
-        for (i, j), (before, after) in scores.risen_pairs(margin, _ALARM_PAIRS).items()
-    ]
-    return (*fallen, *recalls, *pairs)
-
-
 def _compared(sign: float) -> str:
     return "better" if sign > 0 else "worse"
 
@@ -220,7 +201,7 @@ def _name(label: Label) -> str:
 
 def _is_surely_right(cm: ConfusionMatrix) -> bool:
     """Return whether there are no errors, among samples enough that there could have been some."""
-    if cm.total > cm.counts.diagonal().sum():
+    if has_errors(cm):
         return False
     # What one sample of a class weighs is known from its variance.
     spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64)

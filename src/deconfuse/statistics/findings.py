@@ -15,6 +15,7 @@ from deconfuse._text import count_text, interval_text, listed, quoted, ratio_tex
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
+from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.reliability import ClassReliability, Reliability
 from deconfuse.statistics.similarity import LookAlike, PairTable
 from deconfuse.statistics.standing_out import standing_out
@@ -431,7 +432,7 @@ def _doubts(reliability: Reliability) -> list[Finding]:
     few = [
         item
         for item in reliability
-        if min(item.effective_samples, item.effective_predictions) < _MANY
+        if round(min(item.effective_samples, item.effective_predictions), 6) < _MANY
     ]
     found = []
     if few:
@@ -444,12 +445,15 @@ def _doubts(reliability: Reliability) -> list[Finding]:
                 len(reliability),
             )
         )
-    if reliability.effective_samples < 0.1 * reliability.total:
+    source = reliability.normalized.source
+    # Weights are in units of their own; samples of equal weight would be so many.
+    n = reliability.total / sample_unit(source)
+    if reliability.effective_samples < 0.1 * n:
+        samples = f"{significant(n, 3)} effective" if source.is_weighted else count_text(n)
         found.append(
             _careful(
-                f"The classes are so uneven that the bi-normalized matrix of"
-                f" {count_text(reliability.total)} samples rests on only"
-                f" {significant(reliability.effective_samples)} effective samples.",
+                f"The classes are so uneven that the bi-normalized matrix of {samples} samples"
+                f" rests on only {significant(reliability.effective_samples)} effective samples.",
                 "Collect more samples of the rare classes.",
                 (),
                 len(reliability),

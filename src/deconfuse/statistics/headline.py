@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from deconfuse._text import count_text, plural, proportion, quoted
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import Finding, sure_times
-from deconfuse.statistics.metrics import estimate_balanced_accuracy
+from deconfuse.statistics.metrics import effective_samples, estimate_balanced_accuracy, has_errors
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -24,12 +26,10 @@ def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, then what matters most, with true totals."""
     source = diagnosis.source
     sentences = [_totals(diagnosis), *_one_sided(diagnosis.biases)]
-    if source.counts.diagonal().sum() == source.total:
+    if not has_errors(source):
         return " ".join([*sentences, f"No errors in {_samples(source)}."])
     news = [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
-    few = sum(0 < bias.labels < _FEW for bias in diagnosis.biases)
-    if few:
-        news.append(f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} labels.")
+    news += _few_labels(source)
     if not news and len(sentences) == 1:
         news = [
             "No pair of classes is shown to be more similar than others, and no class to be over-"
@@ -63,6 +63,14 @@ def _guessing(cm: ConfusionMatrix) -> list[str]:
             " the same order."
         ]
     return ["This is not shown to be better than guessing."] if found.low <= chance else []
+
+
+def _few_labels(cm: ConfusionMatrix) -> list[str]:
+    squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
+    labels = effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
+    few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
+    what = "effective labels" if cm.is_weighted else "labels"
+    return [f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."] if few else []
 
 
 def _samples(cm: ConfusionMatrix) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "cohen_kappa",
     "estimate_accuracy",
     "estimate_balanced_accuracy",
+    "has_errors",
     "macro_f1",
     "per_class",
     "wilson",
@@ -137,7 +138,17 @@ def accuracy(cm: ConfusionMatrix) -> float:
     >>> accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
     0.8636363636363636
     """
-    return float(_hits(cm).sum() / cm.total) if cm.total > 0 else float("nan")
+    if cm.total == 0:
+        return float("nan")
+    # Sums of weights are rounded, so without errors they may be on either side of one.
+    return float(_hits(cm).sum() / cm.total) if has_errors(cm) else 1.0
+
+
+def has_errors(cm: ConfusionMatrix) -> bool:
+    """Return whether any sample was predicted as another class."""
+    counts = cm.counts
+    filled = np.count_nonzero(counts) if isinstance(counts, np.ndarray) else counts.count_nonzero()
+    return bool(filled > np.count_nonzero(counts.diagonal()))
 
 
 def balanced_accuracy(cm: ConfusionMatrix) -> float:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import betainc
 from scipy.stats import binom, hypergeom, norm
 
-from deconfuse.statistics.cells import Cells
+from deconfuse.statistics.cells import Cells, row_units
 from deconfuse.statistics.metrics import effective_samples, mixed_samples, wilson
 from deconfuse.statistics.multiplicity import holm
 
-__all__ = ["RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
+__all__ = ["Proportions", "RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
 
 FloatArray = NDArray[np.float64]
 
@@ -73,7 +72,7 @@ class RecallDifferences:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Proportions:
+class Proportions:
     """Proportions of both matrices, the samples behind them, and how far they move together."""
 
     values: tuple[FloatArray, FloatArray]
@@ -124,8 +123,9 @@ class Scores:
     def accuracy(self, level: float) -> ScoreDifference:
         """Return the accuracy of both: McNemar's mid-p where paired, else from the interval."""
         n = [np.array([cells.values.sum()]) for cells in self._both]
+        # From the errors: without any, rounding must not make it more or less than one.
         values = [
-            cells.values.diagonal().sum() / total
+            1 - (cells.values * ~np.eye(len(cells.values), dtype=bool)).sum() / total
             for cells, total in zip(self._both, n, strict=True)
         ]
         samples = [
@@ -136,7 +136,7 @@ class Scores:
         if self.agreed is not None:
             together = self.agreed.diagonal().sum() / n[0] - values[0] * values[1]
         correlation = _correlation(together, *(v * (1 - v) for v in values))
-        result = _difference(_Proportions(_pair(values), _pair(samples), correlation), level)
+        result = _difference(Proportions(_pair(values), _pair(samples), correlation), level)
         if self.agreed is None:
             return result
         p_value = mcnemar(*(only.sum() for only in self._only_right()))
@@ -146,7 +146,16 @@ class Scores:
 
     def balanced_accuracy(self, level: float) -> ScoreDifference:
         """Return the balanced accuracy of both, over the classes with samples in each."""
-        return _difference(self._mixed(None), level)
+        means = []
+        for cells in self._both:
+            known = np.flatnonzero(cells.values.sum(axis=1) > 0)[None, :]
+            means.append(self.combined(known, known, np.full(known.shape, 1 / known.size)))
+        # The correlation of paired samples, whose classes are the same, is that of either.
+        one, other = means
+        both = Proportions(
+            (one.values[0], other.values[1]), (one.samples[0], other.samples[1]), one.correlation
+        )
+        return _difference(both, level)
 
     def recalls(self) -> RecallDifferences:
         """Return the recall of every class, with a test each."""
@@ -156,80 +165,45 @@ class Scores:
         p_values[known] = holm(p_values[known])
         return RecallDifferences(first, second, second - first, p_values)
 
-    def fallen_scores(self, margin: float, alpha: float) -> dict[str, tuple[float, float]]:
-        """Return, before and after, the scores that surely fell by more than the margin."""
-        z = float(norm.isf(alpha))
-        n = [self._samples(cells) for cells in self._both]
-        # The weights of Mantel and Haenszel: a class that one side hardly has says little.
-        shared = np.divide(n[0] * n[1], n[0] + n[1], out=np.zeros_like(n[0]), where=n[0] > 0)
-        mixed = {
-            "Accuracy at equal label shares": self._mixed(shared),
-            "Balanced accuracy": self._mixed(None),
-        }
-        return {
-            name: (float(score.values[0][0]), float(score.values[1][0]))
-            for name, score in mixed.items()
-            if score.limits(z)[1][0] < -margin
-        }
+    @property
+    def samples(self) -> tuple[FloatArray, FloatArray]:
+        """Effective numbers of samples of both, cell by cell."""
+        first, second = (cells.values / row_units(cells) for cells in self._both)
+        return first, second
 
-    def fallen_recalls(self, margin: float, alpha: float) -> dict[int, tuple[float, float]]:
-        """Return the classes whose recall surely fell by more than the margin: before and after."""
-        rates = [_rates(cells).diagonal() for cells in self._both]
-        known = np.flatnonzero(~np.isnan(rates[0] + rates[1]))
-        n = [self._samples(cells)[known] for cells in self._both]
-        values = [rate[known] for rate in rates]
-        together = np.zeros(len(known))
-        if self.agreed is not None:
-            together = self.agreed.diagonal()[known] / n[0] - values[0] * values[1]
-        correlation = _correlation(together, *(v * (1 - v) for v in values))
-        high = _Proportions(_pair(values), _pair(n), correlation).limits(
-            float(norm.isf(alpha / max(len(known), 1)))
-        )[1]
-        # The exact test holds for few samples, where the interval is only nearly right.
-        is_certain = self._recall_tests()[known] / 2 <= alpha / max(len(known), 1)
-        return {
-            int(known[k]): (float(values[0][k]), float(values[1][k]))
-            for k in np.flatnonzero(is_certain & (high < -margin))
-        }
+    def combined(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp], weights: FloatArray
+    ) -> Proportions:
+        """Return weighted means of shares of true classes, in both matrices.
 
-    def risen_pairs(
-        self, margin: float, alpha: float
-    ) -> dict[tuple[int, int], tuple[float, float]]:
-        """Return the pairs of classes that are surely confused more often: before and after.
-
-        What rises is the mean of two shares: of the samples of one class taken for the other, and
-        the reverse. So it does not depend on the label shares.
+        Parameters
+        ----------
+        rows, columns : ndarray of int of shape (n_means, n_shares)
+            Each share is that of the samples of a row which are in this column.
+        weights : ndarray of shape (n_means, n_shares)
+            Sum to one in every row.
         """
-        low, high = _confused_pairs(self.first.values, self.second.values, alpha)
-        sides = []
-        for cells in self._both:
-            rates, n = _rates(cells), self._samples(cells)
-            shares = np.stack([rates[low, high], rates[high, low]], axis=-1)
-            sides.append((shares, np.stack([n[low], n[high]], axis=-1)))
-        known = ~np.isnan(sides[0][0] + sides[1][0]).any(axis=-1)
-        sides = [(shares[known], n[known]) for shares, n in sides]
-        half = np.full(2, 0.5)
-        values = [shares.mean(axis=-1) for shares, _ in sides]
-        samples = [mixed_samples(shares, n, half) for shares, n in sides]
-        correlation = np.zeros(len(values[0]))
+        shares = [_rates(cells)[rows, columns] for cells in self._both]
+        n = [self._samples(cells)[rows] for cells in self._both]
+        is_hit = rows == columns
+        values = [
+            # Hits from the errors: without any, rounding must not make the mean more than one.
+            np.where(is_hit.all(axis=-1), 1 - (weights * (1 - s)).sum(-1), (weights * s).sum(-1))
+            for s in shares
+        ]
+        samples = [mixed_samples(s, m, weights) for s, m in zip(shares, n, strict=True)]
+        correlation = np.zeros(len(rows))
         if self.agreed is not None:
-            (one, n), (other, _) = sides
-            both = np.stack([self.agreed[low, high], self.agreed[high, low]], axis=-1)[known]
+            one, other = shares
+            together = self.agreed[rows, columns] / n[0] - one * other
             correlation = _correlation(
-                ((both / n - one * other) / n).sum(axis=-1),
-                *((share * (1 - share) / n).sum(axis=-1) for share in (one, other)),
+                *(
+                    (weights**2 * x / n[0]).sum(axis=-1)
+                    for x in (together, one * (1 - one), other * (1 - other))
+                )
             )
-        proportions = _Proportions(_pair(values), _pair(samples), correlation)
-        each = alpha / max(len(low), 1)
-        is_certain = proportions.limits(float(norm.isf(each)))[0] > margin
-        if self.agreed is None:
-            # The exact test holds for few samples, where the interval is only nearly right.
-            is_certain &= _more_tests(*sides) <= each
-        low, high = low[known], high[known]
-        return {
-            (int(low[k]), int(high[k])): (float(values[0][k]), float(values[1][k]))
-            for k in np.flatnonzero(is_certain)
-        }
+        clipped = [np.clip(value, 0.0, 1.0) for value in values]
+        return Proportions(_pair(clipped), _pair(samples), correlation)
 
     @property
     def _both(self) -> tuple[Cells, Cells]:
@@ -258,38 +232,6 @@ class Scores:
         both = self.agreed.diagonal()
         return self.first.values.diagonal() - both, self.second.values.diagonal() - both
 
-    def _mixed(self, weights: FloatArray | None) -> _Proportions:
-        """Return the mean recall of both; with weights, over the classes that both have."""
-        rates = [_rates(cells).diagonal() for cells in self._both]
-        n = [self._samples(cells) for cells in self._both]
-        known = [~np.isnan(rate) for rate in rates]
-        if weights is not None:
-            known = [known[0] & known[1]] * 2
-        if not all(part.any() for part in known):
-            nothing = np.full(1, np.nan)
-            return _Proportions((nothing, nothing), (nothing, nothing), np.zeros(1))
-        shares = []
-        for part in known:
-            raw = np.where(part, 1.0 if weights is None else weights, 0.0)
-            shares.append(raw / raw.sum())
-        values, samples = [], []
-        for rate, size, part, share in zip(rates, n, known, shares, strict=True):
-            # From the errors: without any, rounding must not make it more than one.
-            values.append(np.clip([1.0 - (1.0 - rate[part]) @ share[part]], 0.0, 1.0))
-            samples.append(mixed_samples(rate[part], size[part], share[part])[None])
-        correlation = np.zeros(1)
-        if self.agreed is not None:
-            part, share = known[0], shares[0][known[0]]
-            one, other, size = rates[0][part], rates[1][part], n[0][part]
-            together = self.agreed.diagonal()[part] / size - one * other
-            correlation = _correlation(
-                *(
-                    np.array([(share**2 * x / size).sum()])
-                    for x in (together, one * (1 - one), other * (1 - other))
-                )
-            )
-        return _Proportions(_pair(values), _pair(samples), correlation)
-
 
 def mcnemar(first_only: FloatArray, second_only: FloatArray) -> FloatArray:
     """Return McNemar's exact test as a two-sided mid-p.
@@ -313,48 +255,6 @@ def fisher(
         law = hypergeom(of + rest, first_hits + second_hits, of)
         tails.append(law.sf(mine) + 0.5 * law.pmf(mine))
     return np.asarray(np.minimum(2 * np.minimum(*tails), 1.0))
-
-
-def _confused_pairs(
-    first: FloatArray, second: FloatArray, alpha: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the pairs of classes with so many confusions that a rise could be certain.
-
-    Of k confusions in both matrices together, all are in the second with probability e**k, if e is
-    its share of the samples. A pair for which this is not small needs no correction (Tarone 1990).
-    """
-    low, high = np.triu_indices(len(first), 1)
-    both = first + second
-    confused = (both + both.T)[low, high]
-    n = [counts.sum(axis=1)[low] + counts.sum(axis=1)[high] for counts in (both, second)]
-    share = np.divide(n[1], n[0], out=np.ones_like(n[0]), where=n[0] > 0)
-    surprise = np.where(confused > 0, -confused * np.log(np.maximum(share, 1e-300)), 0.0)
-    ordered = np.sort(surprise)[::-1]
-    enough = ordered >= np.log(np.arange(1, len(ordered) + 1) / alpha)
-    n_pairs = int(np.argmin(enough)) if not enough.all() else len(ordered)
-    kept = np.argsort(-surprise, kind="stable")[:n_pairs]
-    return low[kept], high[kept]
-
-
-def _more_tests(
-    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Return mid-p values of no rise of both shares of each pair, for shares and samples.
-
-    Given the confusions of both matrices, those of the second are binomial with its share of the
-    samples. Where this share differs between the two directions, their mean makes the spread a
-    little too large, so the test stays valid.
-    """
-    confused = [(shares * n).sum(axis=-1) for shares, n in (first, second)]
-    total = (first[0] * first[1] + second[0] * second[1]).sum(axis=-1)
-    exposure = second[1] / (first[1] + second[1])
-    expected = ((first[0] * first[1] + second[0] * second[1]) * exposure).sum(axis=-1)
-    share = np.divide(expected, total, out=np.full_like(total, 0.5), where=total > 0)
-    more = betainc(np.maximum(confused[1], 1e-300), confused[0] + 1, share)
-    still_more = betainc(confused[1] + 1, np.maximum(confused[0], 1e-300), share)
-    return np.asarray(
-        (np.where(confused[1] > 0, more, 1.0) + np.where(confused[0] > 0, still_more, 0.0)) / 2
-    )
 
 
 def _rates(cells: Cells) -> FloatArray:
@@ -381,10 +281,10 @@ def share_difference(
     (0.2, True, True)
     """
     values, sizes = (_pair([np.array([v]) for v in both]) for both in (shares, samples))
-    return _difference(_Proportions(values, sizes, np.zeros(1)), level)
+    return _difference(Proportions(values, sizes, np.zeros(1)), level)
 
 
-def _difference(proportions: _Proportions, level: float) -> ScoreDifference:
+def _difference(proportions: Proportions, level: float) -> ScoreDifference:
     first, second = (float(values[0]) for values in proportions.values)
     low, high = proportions.limits(float(norm.ppf(0.5 + level / 2)))
     p_value = proportions.p_value() if np.isfinite(second - first) else float("nan")

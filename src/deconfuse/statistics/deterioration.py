@@ -1,0 +1,312 @@
+"""Find what is certainly worse in the second of two matrices: scores, recalls, pairs of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.special import xlogy
+
+from deconfuse._checks import Label
+from deconfuse._text import proportion, quoted
+from deconfuse.statistics.cells import round_fairly
+from deconfuse.statistics.conditional import Triples
+from deconfuse.statistics.score_differences import Proportions, Scores
+
+__all__ = ["deteriorations"]
+
+FloatArray = NDArray[np.float64]
+
+# How often equal classifiers may be called worse: less than 0.05, because effective numbers of
+# samples are not exact. And how it is shared by the two scores, all recalls and all pairs.
+_ALARMS = 0.04
+_PARTS = {"scores": 0.2, "recalls": 0.1, "pairs": 0.7}
+_DRAWS = 999
+# Pairs that are looked at: those whose confusions could surprise most, whichever side has them.
+_MOST_PAIRS = 2_000
+# Sums in another order differ in the last digits; equal tables must stay equal.
+_DIGITS = 9
+# Kinds of samples that are drawn at once, to save memory.
+_KINDS_AT_ONCE = 2_000
+_MOST_SAMPLES = 4e8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draws:
+    """Second tables that could have been seen if both classifiers were equal.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_cells,)
+        Flat places of the cells that are looked at.
+    total : ndarray of shape (n_cells,)
+        Samples of both tables that could be on either side.
+    second : ndarray of shape (n_cells, 1 + n_draws)
+        How many are in the second table: as seen, then as drawn.
+    share : ndarray of shape (n_cells,)
+        How many of the total to expect there.
+    labels : tuple of two ndarray of shape (n_classes,), optional
+        Samples of every true class in both tables, unless they are paired.
+    """
+
+    cells: NDArray[np.intp]
+    total: FloatArray
+    second: FloatArray
+    share: FloatArray
+    labels: tuple[FloatArray, FloatArray] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """Numbers of one kind that may have become worse.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Sentences up to the two values.
+    away : ndarray of shape (n_items, 1 + n_draws)
+        How much worse each is, roughly in standard deviations: as seen, then as drawn.
+    change : Proportions
+        Before and after.
+    sign : int
+        1 where a rise is worse, -1 where a fall is.
+    """
+
+    names: Sequence[str]
+    away: FloatArray
+    change: Proportions
+    sign: int
+
+
+def deteriorations(
+    labels: Sequence[Label], scores: Scores, triples: Triples | None, margin: float, seed: int
+) -> tuple[str, ...]:
+    """Return what is certainly worse by more than the margin, one sentence each.
+
+    Notes
+    -----
+    If both classifiers are equal, then of all samples of a true class any could as well be on the
+    other side; of paired samples, any two different predictions could be swapped. So the tables are
+    compared with draws that do this at random. Of each group (scores, recalls, pairs) the largest
+    change of every draw is kept (Westfall and Young 1993). The three thresholds are set so that at
+    most 4 % of the draws exceed any of them. As draws keep the labels of both sides, another mix
+    of labels is no reason.
+    """
+    rng = np.random.default_rng(seed)
+    if not len(_shared(scores)):
+        return ()
+    pairs = _surprising_pairs(scores)
+    if triples is None:
+        draws = _unpaired(scores, _cells_of(pairs, len(labels)), rng)
+    else:
+        draws = _paired(triples, _cells_of(pairs, len(labels)), len(labels), rng)
+    groups = {
+        "scores": _scores(scores, draws),
+        "recalls": _recalls(labels, scores, draws),
+        "pairs": _pairs(labels, scores, draws, pairs),
+    }
+    # The largest change of each group in every table, and its rank among all tables.
+    largest = {
+        kind: np.round(group.away.max(axis=0, initial=-np.inf), _DIGITS)
+        for kind, group in groups.items()
+    }
+    ranks = [_at_least(values, values) / _PARTS[kind] for kind, values in largest.items()]
+    bound = np.sort(np.min(ranks, axis=0))[int(_ALARMS * (1 + _DRAWS))]
+    found: list[str] = []
+    for kind, group in groups.items():
+        own = _at_least(largest[kind], np.round(group.away[:, 0], _DIGITS)) / _PARTS[kind]
+        is_worse = own < bound
+        if margin:
+            # Up to rounding, this is the threshold in standard deviations.
+            z = float(np.quantile(largest[kind], 1 - min(bound * _PARTS[kind], 1.0)))
+            low, high = group.change.limits(z)
+            is_worse &= low > margin if group.sign > 0 else high < -margin
+        before, after = group.change.values
+        found += [
+            f"{group.names[k]}: {proportion(before[k], 3)} → {proportion(after[k], 3)}."
+            for k in np.flatnonzero(is_worse & (group.sign * (after - before) > 0)).tolist()
+        ]
+    return tuple(found)
+
+
+def _at_least(values: FloatArray, bars: FloatArray) -> FloatArray:
+    """Return the share of values that reach each bar."""
+    return np.asarray(1 - np.searchsorted(np.sort(values), bars, side="left") / len(values))
+
+
+def _surprising_pairs(scores: Scores) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs of classes with the most confusions, given the samples of both sides.
+
+    Of k confusions in both matrices, all are in the second with probability e**k, if e is its share
+    of the samples.
+    """
+    first, second = scores.first.values, scores.second.values
+    both = first + second
+    low, high = np.nonzero(np.triu(both + both.T, 1))
+    n = [counts.sum(axis=1) for counts in (first, second)]
+    is_known = np.isin(low, _shared(scores)) & np.isin(high, _shared(scores))
+    low, high = low[is_known], high[is_known]
+    share = (n[1][low] + n[1][high]) / ((n[0] + n[1])[low] + (n[0] + n[1])[high])
+    surprise = (both[low, high] + both[high, low]) * -np.log(share)
+    kept = np.sort(np.argsort(-surprise, kind="stable")[:_MOST_PAIRS])
+    return low[kept], high[kept]
+
+
+def _cells_of(pairs: tuple[NDArray[np.intp], NDArray[np.intp]], n_classes: int) -> NDArray[np.intp]:
+    """Return the flat places of both cells of every pair, and of all hits."""
+    low, high = pairs
+    places = [
+        low * n_classes + high,
+        high * n_classes + low,
+        np.arange(n_classes) * (n_classes + 1),
+    ]
+    return np.unique(np.concatenate(places))
+
+
+def _unpaired(scores: Scores, cells: NDArray[np.intp], rng: np.random.Generator) -> _Draws:
+    """Draw which samples of each true class are in the second table."""
+    # numpy draws from fewer than 10^9 samples; of so many, fewer tell the same.
+    most = max(float(samples.sum(axis=1).max()) for samples in scores.samples)
+    first, second = (
+        round_fairly(samples * min(1.0, _MOST_SAMPLES / most), rng) for samples in scores.samples
+    )
+    n_classes = len(first)
+    n = first.sum(axis=1), second.sum(axis=1)
+    both = (first + second).ravel()
+    seen = second.ravel()[cells]
+    drawn = np.zeros((len(cells), _DRAWS), dtype=np.int64)
+    row = cells // n_classes
+    for i in range(n_classes):
+        own = np.flatnonzero(row == i)
+        colours = both[cells[own]]
+        rest = both[i * n_classes : (i + 1) * n_classes].sum() - colours.sum()
+        drawn[own] = rng.multivariate_hypergeometric(
+            np.append(colours, rest), int(n[1][i]), size=_DRAWS, method="marginals"
+        ).T[:-1]
+    share = n[1] / np.maximum(n[0] + n[1], 1)
+    return _Draws(
+        cells,
+        both[cells].astype(np.float64),
+        np.column_stack([seen, drawn]).astype(np.float64),
+        share[row],
+        (n[0].astype(np.float64), n[1].astype(np.float64)),
+    )
+
+
+def _paired(
+    triples: Triples, cells: NDArray[np.intp], n_classes: int, rng: np.random.Generator
+) -> _Draws:
+    """Draw which of two different predictions of a sample is that of the second classifier."""
+    differs = triples.first != triples.second
+    counts = triples.counts[differs]
+    rows = triples.true[differs] * n_classes
+    at = [rows + said[differs] for said in (triples.first, triples.second)]
+    seen = _onto(cells, at[1]) @ counts
+    total = seen + _onto(cells, at[0]) @ counts
+    drawn = np.zeros((len(cells), _DRAWS))
+    for start in range(0, len(counts), _KINDS_AT_ONCE):
+        part = slice(start, start + _KINDS_AT_ONCE)
+        stay = rng.binomial(counts[part, None], 0.5, size=(len(counts[part]), _DRAWS))
+        drawn += _onto(cells, at[1][part]) @ stay
+        drawn += _onto(cells, at[0][part]) @ (counts[part, None] - stay)
+    second = np.column_stack([seen, drawn])
+    return _Draws(cells, total, second, np.full(len(cells), 0.5))
+
+
+def _onto(cells: NDArray[np.intp], places: NDArray[np.intp]) -> csr_array:
+    """Return the matrix that adds up what is at some places, cell by cell."""
+    row = np.searchsorted(cells, places).clip(max=len(cells) - 1)
+    data = (cells[row] == places).astype(np.float64)
+    shape = (len(cells), len(places))
+    return csr_array(coo_array((data, (row, np.arange(len(places)))), shape=shape))
+
+
+def _hits(draws: _Draws, n_classes: int) -> tuple[FloatArray, FloatArray]:
+    """Return the hits of both tables together and of every second table, class by class."""
+    at = np.searchsorted(draws.cells, np.arange(n_classes) * (n_classes + 1))
+    return draws.total[at], draws.second[at]
+
+
+def _shared(scores: Scores) -> NDArray[np.intp]:
+    """Return the classes with samples on both sides."""
+    return np.flatnonzero(np.all([n.sum(axis=1) > 0 for n in scores.samples], axis=0))
+
+
+def _scores(scores: Scores, draws: _Draws) -> _Group:
+    known = _shared(scores)
+    every = [samples.sum(axis=1) for samples in scores.samples]
+    first, second = (n[known] for n in every)
+    # The weights of Mantel and Haenszel: a class that one side hardly has says little.
+    weights = np.stack([first * second / (first + second), np.ones(len(known))])
+    weights /= weights.sum(axis=1, keepdims=True)
+    total, hits = (counts[known] for counts in _hits(draws, len(every[0])))
+    n = every if draws.labels is None else draws.labels
+    per = [weights / np.maximum(side[known], 1e-300) for side in n]
+    lost = (per[0] @ total)[:, None] - (per[0] + per[1]) @ hits
+    spread = np.maximum(lost.std(axis=1, keepdims=True), 1e-12)
+    away = (lost - lost[:, 1:].mean(axis=1, keepdims=True)) / spread
+    is_part = len(known) < np.count_nonzero(every[0] + every[1])
+    names = [
+        "Accuracy at equal label shares fell",
+        f"Balanced accuracy{' of the shared classes' if is_part else ''} fell",
+    ]
+    places = np.broadcast_to(known, weights.shape)
+    return _Group(names, away, scores.combined(places, places, weights), -1)
+
+
+def _recalls(labels: Sequence[Label], scores: Scores, draws: _Draws) -> _Group:
+    total, second = _hits(draws, len(labels))
+    if draws.labels is None:
+        away = -_away(total[:, None], second, np.full((len(labels), 1), 0.5))
+    else:
+        n = [samples[:, None] for samples in draws.labels]
+        share = n[1] / np.maximum(n[0] + n[1], 1)
+        wrong = _away(n[0] + n[1] - total[:, None], n[1] - second, share)
+        away = np.sign(wrong) * np.hypot(wrong, _away(total[:, None], second, share))
+    known = _shared(scores)
+    names = [f"Recall of {quoted(labels[k])} fell" for k in known]
+    places = known[:, None]
+    change = scores.combined(places, places, np.ones_like(places, dtype=np.float64))
+    return _Group(names, away[known], change, -1)
+
+
+def _pairs(
+    labels: Sequence[Label],
+    scores: Scores,
+    draws: _Draws,
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+) -> _Group:
+    low, high = pairs
+    one, other = (
+        np.searchsorted(draws.cells, places)
+        for places in (low * len(labels) + high, high * len(labels) + low)
+    )
+    total, second, expected = (
+        values[one] + values[other]
+        for values in (draws.total, draws.second, draws.total * draws.share)
+    )
+    share = np.divide(expected, total, out=np.full_like(total, 0.5), where=total > 0)
+    names = [
+        f"{quoted(labels[i])} and {quoted(labels[j])} are confused more often"
+        for i, j in zip(low, high, strict=True)
+    ]
+    rows, columns = np.column_stack([low, high]), np.column_stack([high, low])
+    change = scores.combined(rows, columns, np.full(rows.shape, 0.5))
+    return _Group(names, _away(total[:, None], second, share[:, None]), change, 1)
+
+
+def _away(total: FloatArray, part: FloatArray, share: FloatArray) -> FloatArray:
+    """Return how far parts of totals are above their share: the signed root of the deviance.
+
+    Half a sample closer to the mean, so that few samples do not pass for rarer than they are.
+    """
+    mean = total * share
+    sign = np.sign(part - mean)
+    part = part - sign * np.minimum(np.abs(part - mean), 0.5)
+    rest, other = total - part, total - mean
+    deviance = xlogy(part, np.divide(part, mean, out=np.ones_like(part), where=mean > 0))
+    deviance += xlogy(rest, np.divide(rest, other, out=np.ones_like(part), where=other > 0))
+    return np.asarray(sign * np.sqrt(np.maximum(2 * deviance, 0.0)))

@@ -1,0 +1,268 @@
+"""Every sentence of a comparison is parsed back and compared with the counts that it speaks of."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from deconfuse import Comparison, ConfusionMatrix, compare, diagnose
+from deconfuse.reporting.document import diagnosis_document
+from deconfuse.reporting.study import change_findings
+from deconfuse.statistics.comparison_text import headline, summary
+from tests.statistics.test_sentences import NAME, NUMBER, matrices, near, number, same
+
+SIGNED = r"([+-][\d.]+(?:e-\d+)?)"
+CHANGE = rf"{NUMBER} → {NUMBER}, difference {SIGNED} \({SIGNED} to {SIGNED}\), p ([=<]) {NUMBER}"
+P = r"\(p ([=<]) ([\d.e-]+)\)"
+SIDES = rf"of all samples {NUMBER} → {NUMBER} are right\."
+
+
+def told_p(sign: str, text: str, value: float) -> bool:
+    if sign == "<":
+        return value < 0.001
+    return value >= 0.001 and float(text) == pytest.approx(value, rel=0.051)
+
+
+def points(text: str, value: float) -> bool:
+    return number(text) == pytest.approx(value, abs=0.00051) and (number(text) == 1) == (
+        abs(value - 1) < 1e-12
+    )
+
+
+def recall(cm: ConfusionMatrix) -> NDArray[np.float64]:
+    counts = np.asarray(cm.counts, dtype=float)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(counts.diagonal() / counts.sum(axis=1))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Comparison:
+    """Return a comparison with a second matrix that is equal, worse, or has other outcomes."""
+    cm = draw(matrices())
+    if cm.is_weighted:
+        return compare(cm, cm, rng=0)
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    counts = np.asarray(cm.counts, dtype=float)
+    lost = draw(st.sampled_from([0.0, 0.001, 0.1])) * counts.sum(axis=1, keepdims=True)
+    shares = counts + lost / len(counts)
+    if draw(st.booleans()):
+        shares = shares * rng.gamma(1.0, size=(len(counts), 1)) + 1e-12
+    second = rng.multinomial(int(counts.sum()), (shares / shares.sum()).ravel())
+    square = np.zeros((len(counts) + 1, len(counts) + 1), dtype=int)
+    square[:-1, :-1] = second.reshape(counts.shape)
+    other = ConfusionMatrix.from_counts(square[:-1, :-1], cm.labels)
+    if cm.outcomes:
+        rate = draw(st.sampled_from([0.5, 1.0, 3.0]))
+        square[:-1, -1] = rng.poisson(rate * np.asarray(cm.outcome_counts)[:, 0])
+        square[-1, :-1] = rng.poisson(rate * np.asarray(cm.background_counts)[0])
+        names = [*cm.labels, cm.outcomes[0]]
+        other = ConfusionMatrix.from_counts(square, names).treat_as_outcome(cm.outcomes[0])
+    return compare(cm, other, rng=0)
+
+
+def check_headline(found: Comparison, text: str) -> None:
+    sides = (found.first.source, found.second.source)
+    told = re.fullmatch(
+        rf"(.*): accuracy {CHANGE}; balanced accuracy {CHANGE}\.(?: This is among the samples for"
+        rf" which a class was named; {SIDES})?",
+        text,
+    )
+    assert told, text
+    signs = {}
+    for k, name in enumerate(("accuracy", "balanced_accuracy")):
+        first, second, gap, low, high, sign, p = told.groups()[1 + 7 * k : 8 + 7 * k]
+        values = [getattr(cm, name) for cm in sides]
+        score = getattr(found, name)
+        assert points(first, values[0])
+        assert points(second, values[1])
+        assert float(gap) == pytest.approx(values[1] - values[0], abs=0.00051)
+        assert float(low) <= float(gap) <= float(high)
+        assert told_p(sign, p, score.p_value)
+        if score.p_value < 0.05:
+            signs[name.replace("_", " ")] = "better" if values[1] > values[0] else "worse"
+            assert float(low) > 0 or float(high) < 0
+    way = re.fullmatch(r"The second is (better|worse) than the first(?: in (.*))?", told[1])
+    said = {
+        name: word
+        for word, name in re.findall(r"(better|worse) in ((?:balanced )?accuracy)", told[1])
+    }
+    if way:
+        said = dict.fromkeys([way[2]] if way[2] else ["accuracy", "balanced accuracy"], way[1])
+    assert said == signs, text
+    assert bool(said) == (told[1] != "Neither is shown to be better")
+    assert (told[16] is not None) == bool(sides[0].outcomes)
+    if sides[0].outcomes:
+        for share, cm in zip(told.groups()[15:], sides, strict=True):
+            asked = np.sum(cm.counts) + np.sum(cm.outcome_counts)
+            assert points(share, np.trace(cm.counts) / asked)
+
+
+def check_recalls(found: Comparison, text: str) -> None:
+    before, after = (recall(n.source) for n in (found.first, found.second))
+    differs = np.nan_to_num(found.recalls.p_values, nan=1.0) < 0.05
+    if not differs.any():
+        assert text == "No class has a recall that surely differs (at 0.05, corrected)."
+        return
+    told = re.fullmatch(
+        r"Recall surely fell in ([\d,]+) and rose in ([\d,]+) of ([\d,]+) classes \(at 0.05,"
+        r" corrected\): (.*)\.",
+        text,
+    )
+    assert told, text
+    assert number(told[1]) == (differs & (after < before)).sum()
+    assert number(told[2]) == (differs & (after > before)).sum()
+    assert number(told[3]) == len(differs)
+    each = re.findall(rf"{NAME} {NUMBER} → {NUMBER}", told[4])
+    at = {str(label): k for k, label in enumerate(found.labels)}
+    for name, first, second in each:
+        assert differs[at[name]]
+        assert points(first, before[at[name]])
+        assert points(second, after[at[name]])
+    more = re.search(r", and ([\d,]+) more$", told[4])
+    assert len(each) + (number(more[1]) if more else 0) == differs.sum()
+
+
+def check_rest(found: Comparison, lines: list[str]) -> None:
+    assert lines[0].startswith("What changed underneath (counted as independent samples;")
+    tests = {
+        "label shares": found.label_shares_p_value,
+        "prediction bias, how often each class is predicted given the label": found.bias_p_value,
+        "similarity, which classes are confused with label shares and prediction bias taken out": (
+            found.p_value
+        ),
+    }
+    for line, (what, p_value) in zip(lines[1:4], tests.items(), strict=True):
+        told = re.fullmatch(rf"- {what}: (different|no difference shown) {P}\.", line)
+        if told is None:
+            assert what.startswith("similarity")
+            check_untestable(found, line)
+            continue
+        assert (told[1] == "different") == (p_value < 0.05)
+        assert told_p(told[2], told[3], p_value)
+    outcomes = lines[4:-2]
+    assert len(outcomes) == len(found.outcomes)
+    for line, change in zip(outcomes, found.outcomes, strict=True):
+        told = re.fullmatch(
+            rf"- (answers that are|predictions whose label is) {NAME}: (rose|fell|no difference"
+            rf" shown), {NUMBER} % → {NUMBER} %, difference {SIGNED} points \({SIGNED} to"
+            rf" {SIGNED}\), p ([=<]) ([\d.e-]+)\.",
+            line,
+        )
+        assert told, line
+        assert (told[1] == "answers that are") == (change.side == "answer")
+        certain = change.p_value < 0.05
+        word = ("rose" if change.difference > 0 else "fell") if certain else "no difference shown"
+        assert told[3] == word
+        assert near(told[4], 100 * change.first)
+        assert near(told[5], 100 * change.second)
+        for text, value in zip(
+            told.groups()[5:8], (change.difference, change.low, change.high), strict=True
+        ):
+            assert float(text) == pytest.approx(100 * value, rel=0.051, abs=1e-9)
+        assert told_p(told[9], told[10], change.p_value)
+    told = re.fullmatch(
+        rf"The bi-normalized matrices overlap by {NUMBER} \({NUMBER} to {NUMBER} without sampling"
+        rf" noise, 95%\); two equal classifiers with as many samples would overlap by about"
+        rf" {NUMBER}\.",
+        lines[-2],
+    )
+    assert told, lines[-2]
+    values = (found.overlap, *found.overlap_interval, found.overlap_if_equal)
+    assert all(points(text, value) for text, value in zip(told.groups(), values, strict=True))
+    told = re.fullmatch(
+        r"([\d,]+) of ([\d,]+) bi-normalized cells differ at 0.05, corrected for their number\.",
+        lines[-1],
+    )
+    assert told, lines[-1]
+    assert number(told[1]) == (found.p_values < 0.05).sum()
+    assert number(told[2]) == len(found.labels) ** 2
+
+
+def check_untestable(found: Comparison, line: str) -> None:
+    assert not found.can_tell
+    if line.endswith("neither of the two confuses any classes, so there is nothing to compare."):
+        for n in (found.first, found.second):
+            assert np.count_nonzero(n.source.counts) == np.count_nonzero(np.diag(n.source.counts))
+        return
+    told = re.search(r"no difference could have a p-value below ([\d.e-]+)\. This says", line)
+    assert told, line
+    assert near(told[1], found.smallest_p_value)
+
+
+def check_deteriorations(found: Comparison) -> None:
+    sides = [np.asarray(n.source.counts, dtype=float) for n in (found.first, found.second)]
+    with np.errstate(invalid="ignore"):
+        shares = [counts / counts.sum(axis=1, keepdims=True) for counts in sides]
+    at = {str(label): k for k, label in enumerate(found.labels)}
+    for text in found.deteriorations():
+        told = re.fullmatch(rf"(.*): {NUMBER} → {NUMBER}\.", text)
+        assert told, text
+        one = re.fullmatch(rf"Recall of {NAME} fell", told[1])
+        pair = re.fullmatch(rf"{NAME} and {NAME} are confused more often", told[1])
+        if one:
+            values = [share[at[one[1]], at[one[1]]] for share in shares]
+        elif pair:
+            i, j = at[pair[1]], at[pair[2]]
+            values = [(share[i, j] + share[j, i]) / 2 for share in shares]
+        else:
+            known = np.all([counts.sum(axis=1) > 0 for counts in sides], axis=0)
+            n = [counts.sum(axis=1)[known] for counts in sides]
+            equal = n[0] * n[1] / (n[0] + n[1]) / (n[0] * n[1] / (n[0] + n[1])).sum()
+            weights = {
+                "Accuracy at equal label shares fell": equal,
+                "Balanced accuracy fell": np.full(known.sum(), 1 / known.sum()),
+                "Balanced accuracy of the shared classes fell": np.full(
+                    known.sum(), 1 / known.sum()
+                ),
+            }[told[1]]
+            values = [weights @ share.diagonal()[known] for share in shares]
+        assert values[1] > values[0] if pair else values[1] < values[0]
+        for part, value in zip((told[2], told[3]), values, strict=True):
+            assert points(part, value), (text, value)
+
+
+def check_changes(found: Comparison) -> None:
+    """Check what the page says of single cells."""
+    at = {str(label): k for k, label in enumerate(found.labels)}
+    for finding in change_findings(found):
+        told = re.fullmatch(
+            rf"{NAME} (?:told apart|taken for {NAME}): {NUMBER} → {NUMBER} \({NUMBER} → {NUMBER}"
+            rf" samples; corrected p (?:below 10⁻¹⁵|{NUMBER})\)\.",
+            finding.sentence,
+        )
+        assert told, finding.sentence
+        i = at[told[1]]
+        j = at[told[2]] if told[2] else i
+        for text, estimate in zip((told[3], told[4]), found.estimates, strict=True):
+            assert near(text, estimate.matrix[i, j], rel=0.0051)
+        for text, n in zip((told[5], told[6]), (found.first, found.second), strict=True):
+            assert same(text, float(n.source.counts[i, j]))
+        assert found.p_values[i, j] < 0.05
+        assert told[7] is None or near(told[7], found.p_values[i, j])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(found=comparisons())
+def test_no_sentence_of_a_comparison_is_false(found: Comparison) -> None:
+    lines = summary(found)
+    assert lines[0] == headline(found) == found.headline
+    check_headline(found, lines[0])
+    check_recalls(found, lines[1])
+    check_rest(found, lines[2:])
+    check_deteriorations(found)
+    check_changes(found)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cm=matrices())
+def test_what_is_left_out_of_a_list_is_counted(cm: ConfusionMatrix) -> None:
+    d = diagnose(cm)
+    text = diagnosis_document(d).to_text()
+    told = sum(int(number(more)) for more in re.findall(r"^  and ([\d,]+) more$", text, re.M))
+    shown = len(re.findall(r"^  - ", text, re.M))
+    assert shown + told == len(d.findings)
