@@ -50,7 +50,7 @@ class TestScoresOfOtherNames:
         columns = {"label": [0, 1], "p_0": [0.9, 0.2], "p_1": [0.1, 0.8]}
         path = write(tmp_path, "s.parquet", columns)
         error = refused(path, "'p_0', 'p_1' where labels are 0, 1", scores=["p_0", "p_1"])
-        assert "scores={'p_0': 0, 'p_1': 1}" in error
+        assert "scores={'p_0': 0, ...}" in error
 
     def test_a_column_of_lists(self) -> None:
         frame = pd.DataFrame({"label": [10, 20], "p": [[0.9, 0.1], [0.2, 0.8]]})
@@ -94,7 +94,7 @@ class TestScoresOfOtherNames:
         path = tmp_path / "s.csv"
         path.write_text(f"label,p0,p1\n{names[0]},.9,.1\n{names[1]},.2,.8\n", encoding="utf-8")
         error = refused(path, "Scores must belong to the classes", scores=["p0", "p1"])
-        assert f"--scores p0={names[0]},p1={names[1]}" in error
+        assert f"--scores p0={names[0]},..." in error
         cm = ConfusionMatrix.from_file(path, scores=dict(zip(("p0", "p1"), names, strict=True)))
         assert cm.counts.tolist() == [[1, 0], [0, 1]]
         assert [str(name) for name in cm.labels] == list(names)
