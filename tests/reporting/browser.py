@@ -150,7 +150,7 @@ class Reader:
         """Return the pixels of the main canvas, to see whether they changed."""
         return str(self.ask("return root.querySelector('figure canvas.matrix').toDataURL();"))
 
-    def cell(self, row: int, col: int, n: int) -> tuple[float, float]:
+    def cell(self, row: float, col: float, n: int) -> tuple[float, float]:
         """Return where the cell of two display positions lies on the screen, with all in view."""
         box = self.main().bounding_box()
         layout = self.layout()

@@ -512,6 +512,8 @@ def test_a_tap_on_a_phone_is_answered_in_view(open_page: Open, clothes: dc.Confu
     assert f"{clothes.counts[2, 0]}" in reader.text(".lead")
     reader.page.click(".inspector .close")
     assert reader.inspected() == "Before: the counts"
+    reader.page.touchscreen.tap(*reader.cell(9, 0, 10))
+    assert reader.cell(9.4, 0, 10)[1] < reader.page.locator(".inspector").bounding_box()["y"]
 
 
 def test_swiping_scrolls_and_the_wheel_too(open_page: Open, tmp_path: Path) -> None:

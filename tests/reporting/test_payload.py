@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,3 +292,18 @@ def test_the_differences_of_the_same_samples_are_tested_by_their_pairs(n_classes
 def test_pairs_belong_to_two_matrices() -> None:
     with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, got 1"):
         summarize(matrix(3, 100), title="t", paired=([0], [0], [0]))
+
+
+@pytest.mark.parametrize("method", ["row", "col", "all"])
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_intervals_of_the_page_are_those_of_the_normalization(method: Any, unit: float) -> None:
+    counts = np.asarray(matrix(120, 4_000).counts) * unit
+    counts[7] = 0
+    cm = dc.ConfusionMatrix.from_counts(counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        low, high = cm.normalize(method, throw=False).confidence_interval()
+        table: Any = summarize(cm, title="").models[0].intervals
+    at = np.divmod(table["cells"].decode(), 120)
+    np.testing.assert_allclose(table[method].low.decode(), low[at], rtol=1e-6)
+    np.testing.assert_allclose(table[method].high.decode(), high[at], rtol=1e-6)

@@ -86,8 +86,6 @@ def test_refusals(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
     empty = dc.ConfusionMatrix.from_counts([[0, 0], [0, 0]])
     with pytest.raises(dc.InputError, match=r"`path` must end in \.html.* got 'a\.pdf'"):
         dc.report(cm, tmp_path / "a.pdf")
-    with pytest.raises(dc.InputError, match=r"`path` must be the name of a file.*, got None"):
-        dc.report(cm, None)  # type: ignore[arg-type]
     with pytest.raises(dc.InputError, match="`path` must lie in a folder that exists"):
         dc.report(cm, tmp_path / "no" / "a.html")
     with pytest.raises(dc.InputError, match="A study needs a matrix, got none"):
@@ -98,8 +96,6 @@ def test_refusals(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
         dc.report(empty, page)
     with pytest.raises(dc.InputError, match="`embeddings` need `samples`"):
         dc.report(cm, page, embeddings=np.ones((4, 2)))
-    with pytest.raises(dc.InputError, match="`samples` must be a Samples, got tuple"):
-        dc.report(cm, page, samples=([0], [0]))  # type: ignore[arg-type]
     assert not page.exists()
 
 
@@ -116,10 +112,6 @@ def test_refusals_of_samples(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
         unsure = dc.Samples(["cat"], ["cat"], scores=scores)
         with pytest.raises(dc.InputError, match="`scores` must be one number per sample"):
             dc.report(cm, tmp_path / "page.html", samples=unsure)
-    with pytest.raises(dc.InputError, match="`max_per_cell` must be a whole number of at least 0"):
-        dc.Samples([0], [0], max_per_cell=-1)
-    with pytest.raises(dc.InputError, match="`max_image_bytes` must be a whole number"):
-        dc.Samples([0], [0], max_image_bytes=1.5)  # type: ignore[arg-type]
     page = tmp_path / "a.html"
     for which, samples in (
         ("y_pred", dc.Samples(["cat"], ["cow"])),

@@ -147,7 +147,6 @@ def test_groups_name_rows_of_the_page() -> None:
         ({"groups": {"x": ["z"]}}, "`groups` must hold classes of the matrix, got 'z'"),
         ({"groups": {"x": ["a"], "y": ["a"]}}, "each class at most once, got 'a' more than once"),
         ({"samples": {"other": dc.Samples(["a"], ["a"])}}, "must have names of matrices"),
-        ({"samples": 3}, "`samples` must be a Samples, got int"),
         ({"embeddings": np.ones((3, 2))}, "`embeddings` need `samples`"),
         ({"paired": ([], [], [])}, "`paired` belongs to two matrices, got 1"),
     ],

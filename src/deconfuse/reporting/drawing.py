@@ -6,7 +6,6 @@ Works on plain arrays and matplotlib axes. What is drawn, and from what, is deci
 from __future__ import annotations
 
 import copy
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._text import compact_count, printable, shorten
-from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +26,6 @@ __all__ = [
     "add_colorbars",
     "as_plain_text",
     "cell_points",
-    "check_look",
     "draw_cells",
     "draw_labels",
     "draw_numbers",
@@ -72,41 +69,6 @@ def figure_size(
     angle = math.radians(_angle(names, label_size, side * POINTS_PER_INCH / n_classes))
     right, below = (0.5 * number + 0.4 * (number > 0) for number in beside or (0, 0))
     return side + margin + right + 1.85, side + margin * math.sin(angle) + below + 1.5
-
-
-def check_look(
-    values: npt.NDArray[Any],
-    *,
-    cmap: str | Colormap | None,
-    values_format: str | None,
-    whole: bool,
-) -> None:
-    """Refuse colours and formats that do not exist, before anything is drawn."""
-    from matplotlib import colormaps
-    from matplotlib.colors import Colormap
-
-    if isinstance(cmap, str) and cmap not in colormaps:
-        alike = difflib.get_close_matches(cmap, list(colormaps), n=1)
-        raise InputError(
-            f"`cmap` must be a colour map of matplotlib, got {cmap!r}.",
-            hint=f"did you mean {alike[0]!r}?" if alike else "as in 'viridis'.",
-        )
-    if cmap is not None and not isinstance(cmap, str | Colormap):
-        raise InputError(
-            f"`cmap` must be the name of a colour map, or one, got {type(cmap).__name__}.",
-            hint="as in 'viridis'.",
-        )
-    if values_format is None:
-        return
-    kind = "counts" if whole else "ratios"
-    try:
-        for value in values.ravel()[:1].tolist():
-            format(int(value) if whole else float(value), values_format)
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"`values_format` must be a format for {kind}, got {values_format!r}.",
-            hint="as in 'd' or ','." if whole else "as in '.2f' or '.1%'.",
-        ) from error
 
 
 def draw_cells(

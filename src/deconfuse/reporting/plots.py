@@ -119,29 +119,25 @@ class ConfusionMatrixDisplay:
     def __init__(
         self, confusion_matrix: Any, *, display_labels: Sequence[object] | None = None
     ) -> None:
+        drawn = confusion_matrix
         self._method: str | None = None
         self._title: str | None = None
         self._counts: npt.NDArray[Any] | None = None
         self._beside: tuple[Beside, ...] = ()
-        names: Sequence[object] | None = None
-        if isinstance(confusion_matrix, Normalized):
-            n = confusion_matrix
-            refuse_too_many(n.n_classes)
-            self._method = n.method
-            added = f" (epsilon {n.epsilon:.3g})" if n.epsilon else ""
-            self._title = f"{_TITLES[n.method]}{added}\n{SUMS[n.method]}"
-            self._counts = dense(n.source.counts)
-            self._beside = (Beside.answers(n.source), Beside.backgrounds(n.source))
-            values, names = values_to_read(n), n.labels
-        elif isinstance(confusion_matrix, ConfusionMatrix):
-            refuse_too_many(confusion_matrix.n_classes)
-            self._title = f"Counts\nall cells sum to {confusion_matrix.total:,.12g}"
-            self._counts = values = dense(confusion_matrix.counts)
-            self._beside = (Beside.answers(confusion_matrix), Beside.backgrounds(confusion_matrix))
-            names = confusion_matrix.labels
+        if isinstance(drawn, ConfusionMatrix | Normalized):
+            cm = drawn.source if isinstance(drawn, Normalized) else drawn
+            refuse_too_many(cm.n_classes)
+            names: Sequence[object] = cm.labels
+            self._counts = values = dense(cm.counts)
+            self._beside = (Beside.answers(cm), Beside.backgrounds(cm))
+            self._title = f"Counts\nall cells sum to {cm.total:,.12g}"
         else:
-            values = _checked_values(confusion_matrix)
-        names = range(len(values)) if names is None else names
+            values = _checked_values(drawn)
+            names = range(len(values))
+        if isinstance(drawn, Normalized):
+            values, self._method = values_to_read(drawn), drawn.method
+            added = f" (epsilon {drawn.epsilon:.3g})" if drawn.epsilon else ""
+            self._title = f"{_TITLES[drawn.method]}{added}\n{SUMS[drawn.method]}"
         if display_labels is not None:
             names = tuple(display_labels)
             if len(names) != len(values):
@@ -179,11 +175,6 @@ class ConfusionMatrixDisplay:
         -------
         ConfusionMatrixDisplay
             Itself.
-
-        Raises
-        ------
-        InputError
-            If ``cmap`` names no colour map, or ``values_format`` is no format for these numbers.
         """
         unknown = [name for name in look if name not in Look.__annotations__]
         if unknown:
@@ -194,12 +185,6 @@ class ConfusionMatrixDisplay:
         include_values, values_format = look.get("include_values"), look.get("values_format")
         whole = self.confusion_matrix.dtype.kind in "biu"
         counts = whole or (self._method is None and self._counts is not None)
-        drawing.check_look(
-            values,
-            cmap=im_kw.get("cmap", cmap),
-            values_format=values_format,
-            whole=counts and bool((values == np.floor(values)).all()),
-        )
         ax = look.get("ax")
         if ax is None:
             import matplotlib.pyplot as plt

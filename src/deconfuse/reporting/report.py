@@ -100,11 +100,6 @@ def report(
     ...     page.name, page.read_text(encoding="utf-8").startswith("<!doctype html>")
     ('pets.html', True)
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(
-            f"`path` must be the name of a file to write, got {path!r:.80}.",
-            hint='such as "report.html"; in a notebook, the matrix itself shows the same page.',
-        )
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InputError(

@@ -114,12 +114,6 @@ class Samples:
             if hasattr(column, "iloc"):
                 # A series of pandas is looked up by its index, but rows are meant by position.
                 object.__setattr__(self, name, list(column))
-        for name, limit in (
-            ("max_per_cell", self.max_per_cell),
-            ("max_image_bytes", self.max_image_bytes),
-        ):
-            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-                raise InputError(f"`{name}` must be a whole number of at least 0, got {limit!r}.")
 
     def __repr__(self) -> str:
         extras = [name for name in _COLUMNS if getattr(self, name) is not None]

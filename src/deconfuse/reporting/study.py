@@ -285,12 +285,6 @@ def _samples(given: Any, matrices: dict[str, ConfusionMatrix]) -> dict[str, Samp
             f"`samples` must have names of matrices, got {show(unknown)}.",
             hint=f"the matrices are {show(list(matrices))}.",
         )
-    for samples in named.values():
-        if not isinstance(samples, Samples):
-            raise InputError(
-                f"`samples` must be a Samples, got {type(samples).__name__}.",
-                hint="dc.Samples(y_true, y_pred) says which sample is in which cell.",
-            )
     return named
 
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ASSETS, STATE, encode, payloadOf } from "./fixture.mjs";
 
-const { mostConfusedBlock, orderOf, searchLabels, topCells } = await import(`${ASSETS}/order.js`);
+const { mostConfusedBlock, orderOf, searchLabels } = await import(`${ASSETS}/order.js`);
 const { balance, branchesOf, cutTree, givenBranches, normalizeUnits, sumUnits, unitsOf } = await import(`${ASSETS}/groups.js`);
 const { readStudy } = await import(`${ASSETS}/model.js`);
 const { frameOf, paneOf } = await import(`${ASSETS}/panes.js`);
@@ -40,10 +40,6 @@ test("the most confused block is found beside a bucket that is not looked at", (
   const values = [[9, 1, 0, 0, 8], [1, 9, 0, 0, 8], [0, 0, 9, 5, 8], [0, 0, 5, 9, 8], [8, 8, 8, 8, 9]].flat();
   assert.equal(mostConfusedBlock(values, [0, 1, 2, 3], 2, 5), 2);
   assert.equal(mostConfusedBlock(values, [3, 2, 0, 1], 2, 5), 0);
-});
-
-test("top cells are off the diagonal, largest first", () => {
-  assert.deepEqual(topCells([9, 1, 2, 9], 2, 5).map(({ i, j }) => [i, j]), [[1, 0], [0, 1]]);
 });
 
 test("search finds whole names, beginnings, words, then the rest", () => {

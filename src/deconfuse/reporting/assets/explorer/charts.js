@@ -4,6 +4,7 @@ import { colorAt, ramp, ticksInside } from "./color.js";
 import { h, s } from "./dom.js";
 import { hasCounts } from "./exports.js";
 import { count, isolate, short, times } from "./format.js";
+import { legendsOf } from "./svg.js";
 
 /**
  * Values with their intervals as dots on one axis, one row a normalization.
@@ -72,23 +73,17 @@ const RAMP = 120;
  * @param {import("./panes.js").Pane} pane @param {"light"|"dark"} theme
  */
 export function legendOf(pane, theme) {
-  const kinds = /** @type {("worse"|"better"|"diagonal"|"off")[]} */ (pane.kind === "difference" ? ["worse", "better"] : [
-    "diagonal", "off"
-  ]);
-  const other = isolate(pane.names[pane.model]);
-  const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
+  const legends = legendsOf(pane, isolate);
   const swatch = (/** @type {string} */ style, /** @type {string} */ text) => h(
-"span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
-  const over = kinds.map((name) => (name === "diagonal" ? pane.diagonal : pane.off)).find(({ max, high }) => max > high * 1.0001);
+    "span", { class: `swatch ${style}`, "aria-hidden": "true" }, text);
   const marks = h("div", { class: "scale marks soft" },
     hasCounts(pane) && h("span", {}, swatch("hatch", ""), "few samples or none"),
     pane.faded && h("span", {}, swatch("pale", ""), "pale: may be chance"),
     h("span", {}, swatch("", "·"), "nothing counted"),
     pane.strips.length > 0 && h("span", {}, swatch("apart", ""), "no class: share of its row or column"),
     pane.unseen.includes(1) && h("span", {}, swatch("crossed", "×"), "never seen"),
-    over && h("span", {}, `up to ${short(over.max)} drawn as ${short(over.high, 2)}`));
-  return h("div", { class: "legend" }, ...kinds.map((name) => {
-    const scale = name === "diagonal" ? pane.diagonal : pane.off;
+    ...new Set(legends.map(({ over }) => over)));
+  return h("div", { class: "legend" }, ...legends.map(({ name, scale, title }) => {
     const table = ramp(theme, name);
     const strip = s("svg", { viewBox: `0 0 ${RAMP} 24`, width: RAMP, height: 24, "aria-hidden": "true" });
     for (let k = 0; k < 40; k++) {
@@ -99,6 +94,6 @@ export function legendOf(pane, theme) {
     for (const { text, x } of ticksInside(scale, RAMP, 6)) {
       strip.append(s("text", { x, y: 21, class: "tiny", "text-anchor": "middle" }, text));
     }
-    return h("div", { class: "scale" }, h("span", { class: "soft" }, said[name], scale.log ? ", log" : ""), strip);
+    return h("div", { class: "scale" }, h("span", { class: "soft" }, title), strip);
   }), marks);
 }

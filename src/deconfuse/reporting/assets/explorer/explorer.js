@@ -345,7 +345,9 @@ export class Explorer {
     const cell = selection?.kind === "cell" || selection?.strip !== undefined ? selection : null;
     canvas.setAttribute("aria-label", gridLabel(pane, this.frame, rows.length));
     canvas.replaceChildren(...gridRows(pane, this.frame, rows, cols, { id: this.root.id, selection: cell }));
-    if (cell) canvas.setAttribute("aria-activedescendant", cellId(this.root.id, cell));
+    const active = cell && cellId(this.root.id, cell);
+    // A cell out of view is not in the grid.
+    if (active && canvas.querySelector(`#${active}`)) canvas.setAttribute("aria-activedescendant", active);
     else canvas.removeAttribute("aria-activedescendant");
   }
 

@@ -62,30 +62,6 @@ export function mostConfusedBlock(values, order, size, stride = order.length) {
 }
 
 /**
- * The largest cells off the diagonal, largest first.
- * @param {ArrayLike<number>} values @param {number} n @param {number} k
- * @param {(i: number, j: number) => boolean} keep
- * @returns {{i: number, j: number, value: number}[]}
- */
-export function topCells(values, n, k, keep = () => true) {
-  /** @type {{i: number, j: number, value: number}[]} */
-  const top = [];
-  for (let i = 0, at = 0; i < n; i++) {
-    for (let j = 0; j < n; j++, at++) {
-      const value = values[at];
-      if (i === j || !(value > 0)) continue;
-      if (top.length === k && value <= top[k - 1].value) continue;
-      if (!keep(i, j)) continue;
-      let place = top.length;
-      while (place > 0 && top[place - 1].value < value) place--;
-      top.splice(place, 0, { i, j, value });
-      if (top.length > k) top.pop();
-    }
-  }
-  return top;
-}
-
-/**
  * Classes whose name holds the words, best matches first.
  * @param {string[]} labels @param {string} words @param {number} limit
  * @returns {number[]}

@@ -31,8 +31,8 @@ export function headerOf(study, search, icons) {
   const headline = findingsOf(study.headline);
   return h("header", {}, h("div", { class: "corner" }, search, icons),
     h("p", { class: `headline ${headline.length > 320 ? "longest" : headline.length > 160 ? "long" : ""}` }, headline),
-    h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, h("span",
-      { class: models.length > 1 ? "axes" : "" }, "true on rows, predicted on columns")),
+    h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, models.length === 1
+      && h("span", {}, "true on rows, predicted on columns")),
   );
 }
 

@@ -256,16 +256,20 @@ function stripCell(pane, strip, unit, { x, y, wide, high }) {
  * @property {number} width
  */
 
-/** The two legends of a pane, and how wide they are. @param {import("./panes.js").Pane} pane @returns {Legend[]} */
-function legendsOf(pane) {
-  const other = cut(pane.names[pane.model], 20);
+/**
+ * The two legends of a pane, and how wide they are.
+ * @param {import("./panes.js").Pane} pane @param {(name: string) => string} written how a name stands in a sentence
+ * @returns {Legend[]}
+ */
+export function legendsOf(pane, written = (name) => name) {
+  const other = written(cut(pane.names[pane.model], 20));
   const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
   const kinds = /** @type {(keyof typeof said)[]} */ (pane.kind === "difference" ? ["worse", "better"] : ["diagonal", "off"]);
   return kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
     const title = said[name] + (scale.log ? ", log" : "");
     const over = scale.max > scale.high * 1.0001 ?
-      `strongest from ${short(scale.high, 2)} up to ${short(scale.max)}` : "";
+      `up to ${short(scale.max)} drawn as ${short(scale.high, 2)}` : "";
     const width = Math.ceil(Math.max(STRIP, 11 * LETTER * title.length, 10 * LETTER * over.length));
     return { name, scale, title, over, width };
   });

@@ -10,27 +10,12 @@ export function themeOf(choice) {
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** Colours of the drawing, read from the style sheet. @param {Element} root */
+const INKS = ["paper", "text", "soft", "faint", "line", "bar", "band", "focus", "accent", "fog", "first", "second", "unseen"];
+
+/** Colours of the drawing, read from the style sheet. @param {Element} root @returns {Record<string, string>} */
 export function inksOf(root) {
   const style = getComputedStyle(root);
-  const ink = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    paper: ink("paper"),
-    text: ink("text"),
-    soft: ink("soft"),
-    faint: ink("faint"),
-    line: ink("line"),
-    bar: ink("bar"),
-    band: ink("band"),
-    focus: ink("focus"),
-    accent: ink("accent"),
-    fog: ink("fog"),
-    first: ink("first"),
-    second: ink("second"),
-    onLight: "#14161a",
-    onDark: "#ffffff",
-    unseen: ink("unseen"),
-  };
+  return Object.fromEntries(INKS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
 /** @param {string} hex like #a0b1c2 @returns {[number, number, number]} */

@@ -14,21 +14,11 @@ export function toolbar(study, store, act) {
   const methods = methodsOf(study);
   const geometric = methods.filter(isGeometric);
   const geometry = geometryOf(study);
-  const buttons = METHODS.map((method, k) => h("button", {
-    class: "choice",
-    "data-method": method,
-    title: `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`,
-    onclick: () => store.set({ method }),
-  }, method));
-  if (methods.includes("bi-epsilon")) {
-    buttons.push(h("button", { class: "choice", "data-method": "bi-epsilon", title: SUMS["bi-epsilon"],
-      onclick: () => store.set({ method: "bi-epsilon" }) }, "bi + ε"));
-  }
-  if (geometry) {
-    buttons.push(h("button", { class: "choice", "data-method": "gcm",
-      title: "geometric confusion matrix, from the embeddings (key 6)",
-      onclick: () => store.set({ method: geometry }) }, "geometry"));
-  }
+  const choice = (/** @type {string} */ name, /** @type {string} */ title, /** @type {string} */ text, method = name) =>
+    h("button", { class: "choice", "data-method": name, title, onclick: () => store.set({ method }) }, text);
+  const buttons = METHODS.map((method, k) => choice(method, `${SUMS[/** @type {keyof typeof SUMS} */ (method)]} (key ${k + 1})`, method));
+  if (methods.includes("bi-epsilon")) buttons.push(choice("bi-epsilon", SUMS["bi-epsilon"], "bi + ε"));
+  if (geometry) buttons.push(choice("gcm", "geometric confusion matrix, from the embeddings (key 6)", "geometry", geometry));
   const option = (/** @type {string} */ value, /** @type {string} */ text) => h("option", { value }, text);
   const select = (/** @type {string} */ label, /** @type {string} */ name, /** @type {Element[]} */
     options, /** @type {(value: string) => void} */ change) => {
@@ -48,20 +38,17 @@ export function toolbar(study, store, act) {
     way, way === "given" ? "as given" : `up to ${way}`)), option("own", "own")], act.groups) : null;
   const weighting = geometric.length > 1 ? select("weighting", "weighting", geometric.map((m) => option(m, m.slice(
     4))), (value) => store.set({ method: value })) : null;
-  const log = h("button", { class: "toggle", "data-control": "log", "aria-pressed": "false",
-    title: "logarithmic colours (key l)", onclick: () => store.set({ scale: store.state.scale === "log" ?
-        "linear" : "log" }) }, "log");
-  const diagonal = h("button", { class: "toggle", "data-control": "diagonal", "aria-pressed": "false",
-    title: "hide the diagonal", onclick: () => store.set({ diagonal: store.state.diagonal === "hidden" ? "shown" : "hidden" }) },
-  "errors only");
+  const toggle = (/** @type {string} */ name, /** @type {string} */ title, /** @type {string} */ text, /** @type {() => void} */ act) =>
+    h("button", { class: text.length === 1 ? "toggle icon" : "toggle", "data-control": name, title, onclick: act,
+      "aria-label": text.length === 1 ? title : undefined }, text);
+  const log = toggle("log", "logarithmic colours (key l)", "log", () => store.set({ scale: store.state.scale === "log" ? "linear" : "log" }));
+  const diagonal = toggle("diagonal", "hide the diagonal", "errors only", () =>
+    store.set({ diagonal: store.state.diagonal === "hidden" ? "shown" : "hidden" }));
   const least = select("at least", "least", LEAST.map((n) => option(n, n === "0" ? "any count" : `${n} samples`)), (value) =>
     store.set({ least: value }));
-  const fit = h("button", { class: "toggle", "data-control": "fit", title: "show all classes (key 0)",
-    onclick: act.fit }, "show all");
-  const theme = h("button", { class: "toggle icon", "data-control": "theme",
-  title: "light or dark", "aria-label": "light or dark", onclick: act.theme }, "◐");
-  const help = h("button", { class: "toggle icon", "data-control": "help",
-  title: "keys and reading (key ?)", "aria-label": "help", onclick: act.help }, "?");
+  const fit = toggle("fit", "show all classes (key 0)", "show all", act.fit);
+  const theme = toggle("theme", "light or dark", "◐", act.theme);
+  const help = toggle("help", "keys and reading (key ?)", "?", act.help);
   const called = (/** @type {string} */ choice) => choice.startsWith("difference") ?
     (study.models.length === 2 ? "difference" : `${study.models[modelOf("bi", choice)].name} − ${study.models[0].name}`) :
     study.models[Number(choice)].name;

@@ -68,18 +68,6 @@ export function centreOn(n, row, col, span) {
   return clampView({ x: col + 0.5 - side / 2, y: row + 0.5 - side / 2, span: side }, n);
 }
 
-/**
- * The cell at a place of the window.
- * @param {Viewport} view @param {number} n @param {number} u @param {number} v 0 to 1
- * @returns {{row: number, col: number}}
- */
-export function cellAt(view, n, u, v) {
-  return {
-    row: clamp(Math.floor(view.y + v * view.span), 0, n - 1),
-    col: clamp(Math.floor(view.x + u * view.span), 0, n - 1),
-  };
-}
-
 /** First and one-past-last visible index. @param {number} start @param {number} span @param {number} n */
 export function visible(start, span, n) {
   return { first: Math.max(0, Math.floor(start)), end: Math.min(n, Math.ceil(start + span - 1e-9)) };
