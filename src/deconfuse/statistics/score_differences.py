@@ -13,9 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import betainc
 from scipy.stats import binom, hypergeom, norm
 
-from deconfuse.statistics.cells import Cells
+from deconfuse.statistics.cells import Cells, holm
 from deconfuse.statistics.metrics import effective_samples, mixed_samples, wilson
-from deconfuse.statistics.multiplicity import holm
 
 __all__ = ["RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
 
