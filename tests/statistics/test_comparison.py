@@ -22,10 +22,9 @@ from deconfuse import (
     normalize,
     overlap,
 )
-from deconfuse.statistics.cells import Cells
+from deconfuse.statistics.cells import Cells, adjust, holm
 from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.margin_tests import bias_test, label_share_test
-from deconfuse.statistics.multiplicity import adjust, holm
 from deconfuse.statistics.resampling import overlap_interval
 from deconfuse.statistics.score_differences import Scores
 from tests.statistics.simulated import draw_counts, error_rates

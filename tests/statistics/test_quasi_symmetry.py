@@ -52,7 +52,7 @@ def test_three_classes_against_all_tables() -> None:
     counts = np.array([[9, 5, 2], [1, 9, 4], [3, 2, 9]])
     low, high = np.array([0, 0, 1]), np.array([1, 2, 2])
     total = (counts + counts.T)[low, high]
-    share = quasi_symmetry._bradley_terry(quasi_symmetry._free_pairs(counts))
+    share = quasi_symmetry._shares(quasi_symmetry._free_pairs(counts))
     seen = counts[low, high]
 
     def deviance(forward: Ints) -> float:
@@ -81,7 +81,7 @@ def test_draws_keep_what_is_sufficient(seed: int, n_classes: int, density: float
     pairs = quasi_symmetry._free_pairs(counts)
     if not len(pairs.low):
         return
-    share = quasi_symmetry._bradley_terry(pairs)
+    share = quasi_symmetry._shares(pairs)
     chain = Chain(np.append(pairs.total, 0), np.append(share, 0.5), rng)
     steps = list(quasi_symmetry._steps(pairs, chain, 5, rng))
     for step in steps:
@@ -108,7 +108,7 @@ def test_the_biases_are_the_likeliest() -> None:
     pairs = quasi_symmetry._free_pairs(counts)
     fitted = similarity_choice(counts, epsilon=0.0).fitted
     expected = fitted[pairs.low, pairs.high] / (fitted + fitted.T)[pairs.low, pairs.high]
-    np.testing.assert_allclose(quasi_symmetry._bradley_terry(pairs), expected, atol=1e-6)
+    np.testing.assert_allclose(quasi_symmetry._shares(pairs), expected, atol=1e-6)
 
 
 @pytest.mark.usefixtures("few_draws")

@@ -17,8 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import deconfuse as dc
 from deconfuse.integrations.sklearn import make_separability_scorer
-from deconfuse.statistics.estimate import estimate_quietly
-from deconfuse.statistics.separability import separability_score
+from deconfuse.statistics.estimate import estimate_quietly, separability_score
 
 
 def predictions(counts):

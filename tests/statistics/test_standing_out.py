@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from deconfuse import ConfusionMatrix, diagnose
-from deconfuse.statistics.standing_out import standing_out
+from deconfuse.statistics.similarity import standing_out
 
 FloatArray = NDArray[np.float64]
 

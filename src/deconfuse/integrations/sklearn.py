@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from deconfuse.statistics.separability import separability_score
+from deconfuse.statistics.estimate import separability_score
 
 __all__ = ["make_separability_scorer", "separability_score"]
 

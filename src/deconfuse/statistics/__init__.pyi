@@ -11,6 +11,7 @@ from .estimate import (
     BiEstimate as BiEstimate,
     EstimatedScore as EstimatedScore,
     estimate_bi as estimate_bi,
+    separability_score as separability_score,
 )
 from .findings import Finding as Finding
 from .metrics import Estimate as Estimate, PerClass as PerClass
@@ -24,6 +25,5 @@ from .score_differences import (
     RecallDifferences as RecallDifferences,
     ScoreDifference as ScoreDifference,
 )
-from .separability import separability_score as separability_score
 from .similarity import LookAlike as LookAlike
 from .tree import Hierarchy as Hierarchy, hierarchy as hierarchy

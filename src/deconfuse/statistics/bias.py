@@ -11,8 +11,7 @@ from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.statistics.cells import part_of, two_sided
-from deconfuse.statistics.multiplicity import holm
+from deconfuse.statistics.cells import holm, part_of, two_sided
 from deconfuse.statistics.share_sums import ShareSums
 
 __all__ = ["WIDE_RATIO", "ClassBias", "Verdict", "class_biases"]

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, log_expit
+from scipy.special import expit, softmax
 
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
@@ -24,15 +24,13 @@ from deconfuse.statistics.cells import (
     check_at_least_one,
     whole_samples,
 )
-from deconfuse.statistics.quasi_symmetry import symmetry_p_value
+from deconfuse.statistics.quasi_symmetry import bradley_terry, symmetry_p_value
 
 __all__ = ["SimilarityChoice", "similarity_choice"]
 
 FloatArray = NDArray[np.float64]
 ChoiceMethod = Literal["ml", "closed"]
 
-_MAX_STEPS = 200
-_TOLERANCE = 1e-10
 _SEED = 0
 
 
@@ -222,8 +220,11 @@ def similarity_choice(
     cells, plain = (cells_of(matrix, e, what="A similarity-choice model") for e in (added, 0.0))
     _check_exists(cells.values, matrix.labels, method)
     if method == "ml":
-        log_odds = _fit_asymmetry(cells.values)
         sums = cells.values + cells.values.T
+        low, high = np.triu_indices(matrix.n_classes, 1)
+        log_odds = bradley_terry(
+            low, high, cells.values[low, high], sums[low, high], matrix.n_classes
+        )
         fitted = sums * expit(log_odds[None, :] - log_odds[:, None])
         np.fill_diagonal(fitted, cells.values.diagonal())
         log_bias = 0.5 * (np.log(fitted.diagonal()) + log_odds)
@@ -236,22 +237,17 @@ def similarity_choice(
     return SimilarityChoice(
         labels=matrix.labels,
         similarity=similarity,
-        bias=_softmax(log_bias),
+        bias=softmax(log_bias),
         fitted=fitted,
         method=method,
         epsilon=added,
         g_squared=g_squared,
         x_squared=x_squared,
         dof=dof,
-        n_confused_pairs=_confused_pairs(plain.values),
+        n_confused_pairs=int(np.triu(plain.values + plain.values.T > 0, 1).sum()),
         _counts=plain,
         _seed=int(generator.integers(2**63)),
     )
-
-
-def _confused_pairs(counts: FloatArray) -> int:
-    either = (counts > 0) | (counts.T > 0)
-    return int(np.triu(either, 1).sum())
 
 
 def _similarity(values: FloatArray) -> FloatArray:
@@ -277,37 +273,6 @@ def _closed_bias(values: FloatArray) -> FloatArray:
 def _expected(similarity: FloatArray, log_bias: FloatArray, totals: FloatArray) -> FloatArray:
     strengths = similarity * np.exp(log_bias - log_bias.max())
     return np.asarray(totals[:, None] * strengths / strengths.sum(axis=1, keepdims=True))
-
-
-def _fit_asymmetry(values: FloatArray) -> FloatArray:
-    """Return u, of mean zero, that maximizes sum over i != j of values_ij log expit(u_j - u_i)."""
-    n_classes = len(values)
-    sums = values + values.T
-    wins = values.copy()
-    np.fill_diagonal(wins, 0.0)
-    np.fill_diagonal(sums, 0.0)
-    u = np.zeros(n_classes)
-
-    def likelihood(candidate: FloatArray) -> float:
-        return float((wins * log_expit(candidate[None, :] - candidate[:, None])).sum())
-
-    value = likelihood(u)
-    for _ in range(_MAX_STEPS):
-        shares = expit(u[None, :] - u[:, None])
-        gradient = (wins - sums * shares).sum(axis=0)
-        if np.abs(gradient).max() <= _TOLERANCE * max(1.0, float(wins.sum())):
-            break
-        weights = sums * shares * shares.T
-        # The Laplacian of the pairs, with its one null direction (a common shift) filled.
-        hessian = np.diag(weights.sum(axis=0)) - weights + weights.sum() / n_classes**2
-        step = np.linalg.solve(hessian, gradient)
-        step -= step.mean()
-        length = 1.0
-        while likelihood(u + length * step) < value and length > 1e-8:
-            length /= 2
-        u = u + length * step
-        value = likelihood(u)
-    return u
 
 
 def _goodness_of_fit(cells: Cells, epsilon: float, fitted: FloatArray) -> tuple[float, float, int]:
@@ -362,8 +327,3 @@ def _check_exists(values: FloatArray, labels: tuple[Label, ...], method: ChoiceM
             f" {show(labels[index] for index in alone)} are not, so their bias has no estimate.",
             hint="leave `epsilon` at its default, or leave these classes out.",
         )
-
-
-def _softmax(logs: FloatArray) -> FloatArray:
-    shifted = np.exp(logs - logs.max())
-    return np.asarray(shifted / shifted.sum())

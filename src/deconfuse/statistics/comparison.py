@@ -15,6 +15,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.normalization import Normalized, check_epsilon
 from deconfuse.statistics.cells import (
+    Correction,
+    adjust,
     as_confusion,
     as_generator,
     check_at_least_one,
@@ -24,7 +26,6 @@ from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
-from deconfuse.statistics.multiplicity import Correction, adjust
 from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes
 from deconfuse.statistics.resampling import Side, Spread
 from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
@@ -367,9 +368,9 @@ def compare(
     differ at will. It is exact: given the sum of both tables and the margins of each, all tables
     that could have been seen have known probabilities under the null hypothesis, and the one seen
     is ranked among draws of them (see `deconfuse.statistics.conditional` and
-    `deconfuse.statistics.overall`). So its p-values are uniform for any number of classes and
-    samples, up to ties: with very few samples it cannot become small, which `can_tell` says. For
-    paired predictions the same is done with the samples on which the two models disagree. The
+    `deconfuse.statistics.similarity_test`). So its p-values are uniform for any number of classes
+    and samples, up to ties: with very few samples it cannot become small, which `can_tell` says.
+    For paired predictions the same is done with the samples on which the two models disagree. The
     smallest p-value is one over the number of draws: 0.001, with very many cells 0.005. Weighted
     counts enter as their effective numbers of samples, where the test is approximate. Where there
     is no other table to draw, however many samples there are (say each class is taken only for the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ __all__ = [
     "EstimatedScore",
     "estimate_bi",
     "estimate_quietly",
+    "separability_score",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -335,6 +337,57 @@ def estimate_quietly(cm: ConfusionMatrix, level: float) -> BiEstimate:
     classes = _known_classes(sparse.csr_array(cm.counts))
     counts, uneven, unit = _effective(cm, classes)
     return BiEstimate(cm, level, classes, balance(shrink(counts), counts, uneven), unit)
+
+
+def separability_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    labels: Iterable[Any] | None = None,
+    sample_weight: Any = None,
+) -> float:
+    r"""Return how well classes are told apart: the estimated mean diagonal of the bi matrix.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequence of shape (n_samples,)
+        Labels and predictions, as any metric of scikit-learn takes them.
+    labels : sequence, optional
+        The classes to count, also those that do not occur. By default those that occur.
+    sample_weight : sequence of shape (n_samples,), optional
+        Finite, non-negative weights.
+
+    Returns
+    -------
+    float
+        From 0 to 1; near ``1 / n_classes`` where predictions carry nothing about the class.
+
+    Notes
+    -----
+    It is ``estimate_bi(cm).separability.value``: the mean over the classes that have samples. Its
+    expected value stays nearly the same when the test set has another size or other class shares,
+    and when predictions favour some classes by constant factors; accuracy changes with the second,
+    balanced accuracy with the third. A single value has noise: ``estimate_bi(cm).separability`` has
+    its interval, ``.low`` to ``.high``.
+
+    It is not an accuracy: it says nothing about how often a prediction is right on the data at hand
+    (Stehman 1997), because class shares and prediction bias, which make up much of that, are what
+    bi-normalization takes out. Show accuracy beside it. Do not choose thresholds by it either: a
+    class that is predicted only when it is certain has a pure column, so the score can rise while
+    most of that class is missed.
+
+    Examples
+    --------
+    >>> from deconfuse.statistics import separability_score
+    >>> y_true = ["cat"] * 100 + ["dog"] * 10
+    >>> y_pred = ["cat"] * 90 + ["dog"] * 10 + ["cat"] * 5 + ["dog"] * 5
+    >>> round(separability_score(y_true, y_pred), 3)
+    0.76
+    """
+    counts = ConfusionMatrix.from_predictions(
+        y_true, y_pred, labels=labels, sample_weight=sample_weight
+    )
+    return estimate_quietly(counts, 0.95).separability.value
 
 
 def _known_classes(counts: sparse.csr_array) -> NDArray[np.intp]:

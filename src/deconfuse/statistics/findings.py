@@ -17,8 +17,7 @@ from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.reliability import ClassReliability, Reliability
-from deconfuse.statistics.similarity import LookAlike, PairTable
-from deconfuse.statistics.standing_out import standing_out
+from deconfuse.statistics.similarity import LookAlike, PairTable, standing_out
 
 __all__ = ["EXPLAINED", "Finding", "FindingKind", "find", "sure_times"]
 

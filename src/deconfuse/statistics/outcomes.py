@@ -18,9 +18,9 @@ from scipy.stats import fisher_exact, norm
 from deconfuse._checks import Label
 from deconfuse._text import count_text, percent_text, quoted
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.statistics.cells import adjust
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import wilson
-from deconfuse.statistics.multiplicity import adjust
 from deconfuse.statistics.score_differences import share_difference
 
 __all__ = [

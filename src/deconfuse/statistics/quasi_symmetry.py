@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from scipy.stats import gamma
 
 from deconfuse.statistics.conditional import Chain, Step
 
-__all__ = ["symmetry_p_value"]
+__all__ = ["bradley_terry", "symmetry_p_value"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -105,7 +106,7 @@ def symmetry_p_value(counts: IntArray, rng: np.random.Generator) -> float:
     pairs = _free_pairs(counts)
     if pairs.n_free <= 0:
         return 1.0
-    share = _bradley_terry(pairs)
+    share = _shares(pairs)
     if len(pairs.low) > _MAX_PAIRS:
         return _large_sample_p_value(pairs, share)
     n_draws = int(np.clip(_DRAWN_PAIRS // len(share), _FEWEST_DRAWS, _DRAWS))
@@ -145,36 +146,54 @@ def _free_pairs(counts: IntArray) -> _Pairs:
     )
 
 
-def _bradley_terry(pairs: _Pairs) -> FloatArray:
+def _shares(pairs: _Pairs) -> FloatArray:
     """Return the likeliest share of each pair that goes forward, if biases alone decide."""
-    n_pairs, n_classes = len(pairs.low), len(pairs.parts)
-    # Differences of biases, one a pair. A common shift of all linked classes changes nothing.
-    signs, which = np.repeat([1.0, -1.0], n_pairs), np.tile(np.arange(n_pairs), 2)
-    ends = sparse.csr_array((signs, (which, np.r_[pairs.high, pairs.low])), (n_pairs, n_classes))
-    back = sparse.csr_array(ends.T)
+    bias = bradley_terry(pairs.low, pairs.high, pairs.forward, pairs.total, len(pairs.parts))
+    return np.clip(expit(bias[pairs.high] - bias[pairs.low]), 1e-12, 1 - 1e-12)
+
+
+def bradley_terry(
+    low: PlaceArray, high: PlaceArray, forward: NDArray[Any], total: NDArray[Any], n_classes: int
+) -> FloatArray:
+    """Return the likeliest biases, of mean zero, if they alone decide which way confusions go.
+
+    Parameters
+    ----------
+    low, high : ndarray of int of shape (n_pairs,)
+        The two classes of each pair.
+    forward, total : ndarray of shape (n_pairs,)
+        Confusions of the lower as the higher, and of both ways.
+    n_classes : int
+    """
+
+    def by_class(values: FloatArray) -> FloatArray:
+        gained, lost = (np.bincount(end, values, n_classes) for end in (high, low))
+        return np.asarray(gained - lost)
+
     bias = np.zeros(n_classes)
-    share = np.full(n_pairs, 0.5)
     for _ in range(_NEWTON_STEPS):
-        gradient = back @ (pairs.forward - pairs.total * share)
-        if np.abs(gradient).max() < 1e-9 * pairs.total.max():
+        share = expit(bias[high] - bias[low])
+        gradient = by_class(forward - total * share)
+        if np.abs(gradient).max() < 1e-9 * total.max():
             break
-        weights = pairs.total * share * (1 - share)
-        diagonal = (1 + _RIDGE) * (abs(back) @ weights)
+        weights = total * share * (1 - share)
+        both = np.bincount(high, weights, n_classes) + np.bincount(low, weights, n_classes)
+        # A common shift of all linked classes changes nothing.
+        diagonal = np.asarray((1 + _RIDGE) * both, dtype=np.float64)
 
         def times(
             vector: FloatArray, weights: FloatArray = weights, diagonal: FloatArray = diagonal
         ) -> FloatArray:
-            return np.asarray(back @ (weights * (ends @ vector)) + _RIDGE * diagonal * vector)
+            return by_class(weights * (vector[high] - vector[low])) + _RIDGE * diagonal * vector
 
         hessian = LinearOperator((n_classes,) * 2, matvec=times, dtype=np.float64)
         jacobi = LinearOperator(hessian.shape, matvec=lambda v, d=diagonal: v / d, dtype=np.float64)
         step, _ = cg(hessian, gradient, rtol=1e-8, maxiter=500, M=jacobi)
         largest = float(np.abs(step).max())
         bias += step * min(1.0, 2.0 / max(largest, 1e-300))
-        share = expit(ends @ bias)
         if largest < 1e-6:
             break
-    return np.clip(share, 1e-12, 1 - 1e-12)
+    return np.asarray(bias - bias.mean())
 
 
 def _deviance(forward: IntArray, pairs: _Pairs, share: FloatArray) -> FloatArray:

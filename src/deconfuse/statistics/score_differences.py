@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom, hypergeom, norm
 
-from deconfuse.statistics.cells import Cells, row_units
+from deconfuse.statistics.cells import Cells, holm, row_units
 from deconfuse.statistics.metrics import effective_samples, mixed_samples, wilson
-from deconfuse.statistics.multiplicity import holm
 
 __all__ = ["Proportions", "RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
 
