@@ -20,8 +20,7 @@ from deconfuse.statistics.conditional import (
     unpaired_tables,
 )
 from deconfuse.statistics.null_fit import fit_null
-from deconfuse.statistics.overall import overall_test
-from deconfuse.statistics.similarity_test import similarity_test
+from deconfuse.statistics.similarity_test import overall_test, similarity_test
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]

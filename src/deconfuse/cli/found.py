@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from deconfuse._text import printable
-from deconfuse.reporting.kinds import by_kind
+from deconfuse.reporting.document import by_kind
 
 if TYPE_CHECKING:
     from deconfuse.reporting.study import Study

@@ -12,15 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from deconfuse._checks import Label, show
+from deconfuse._text import quoted
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning
 from deconfuse.normalization import Normalized, normalize
-from deconfuse.reporting.changes import change_findings, quoted
 from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
 from deconfuse.reporting.shown_classes import Shown, choose_classes
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
+from deconfuse.statistics.comparison_text import change_findings
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.findings import Finding

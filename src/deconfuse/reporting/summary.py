@@ -8,10 +8,9 @@ import numpy as np
 from scipy.stats import norm
 
 from deconfuse._version import __version__
-from deconfuse.reporting.changes import counted_cells
 from deconfuse.reporting.directory import directory_payload
+from deconfuse.reporting.document import KINDS
 from deconfuse.reporting.geometry_part import geometry_payload
-from deconfuse.reporting.kinds import KINDS
 from deconfuse.reporting.models import model_payload
 from deconfuse.reporting.payload import (
     SCHEMA_VERSION,
@@ -29,6 +28,7 @@ from deconfuse.reporting.payload import (
 from deconfuse.reporting.samples import PageCells, samples_payload
 from deconfuse.reporting.shown_classes import closeness_of
 from deconfuse.statistics.bias import WIDE_RATIO
+from deconfuse.statistics.comparison_text import counted_cells
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:
