@@ -1,11 +1,14 @@
-"""Format names and numbers for people, in one style that no terminal or file obeys."""
+"""Format names and numbers for people, in one style, and values of results for JSON."""
 
 from __future__ import annotations
 
+import datetime
 import math
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 __all__ = [
     "compact_count",
@@ -16,6 +19,7 @@ __all__ = [
     "interval_text",
     "listed",
     "percent_text",
+    "plain_value",
     "plural",
     "printable",
     "proportion",
@@ -290,3 +294,25 @@ def escape_latex(text: str) -> str:
     50 \% of a\_1
     """
     return "".join(_LATEX.get(letter, letter) for letter in printable(text))
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON knows it; what is undefined or infinite as None.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> plain_value({"p": (0.5, float("nan")), "day": datetime.date(2024, 1, 2)})
+    {'p': [0.5, None], 'day': '2024-01-02'}
+    """
+    if isinstance(value, dict):
+        return {key: plain_value(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain_value(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain_value(item) for item in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import deconfuse as dc
 from deconfuse.reporting.display import matrix_text, print_matrix
-from deconfuse.reporting.kinds import KINDS
+from deconfuse.reporting.document import KINDS
 from deconfuse.reporting.table import RAMPS, Cell, Table
 from deconfuse.statistics.findings import FindingKind
 from tests.reporting.studies import matrix

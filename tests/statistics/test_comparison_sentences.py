@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from deconfuse import Comparison, ConfusionMatrix, compare, diagnose
 from deconfuse.reporting.document import diagnosis_document
-from deconfuse.reporting.study import change_findings
-from deconfuse.statistics.comparison_text import headline, summary
+from deconfuse.statistics.comparison_text import change_findings, headline, summary
 from tests.statistics.test_sentences import NAME, NUMBER, matrices, near, number, same
 
 SIGNED = r"([+-][\d.]+(?:e-\d+)?)"

@@ -73,7 +73,7 @@ def print_json(document: Any) -> None:
 
 def show_findings(study: Study) -> None:
     """Print the headline and the first findings of each kind; the page has all, with advice."""
-    from deconfuse.reporting.kinds import by_kind
+    from deconfuse.reporting.document import by_kind
 
     console = out()
     console.print(Text(printable(study.headline), style="bold"))

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, escape_markdown, printable, ratio_text, shorten, significant
-from deconfuse.reporting.kinds import by_kind
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
 
@@ -25,11 +24,57 @@ if TYPE_CHECKING:
     from deconfuse.statistics.diagnosis import Diagnosis
     from deconfuse.statistics.findings import Finding
 
-__all__ = ["Document", "comparison_document", "diagnosis_document"]
+__all__ = ["KINDS", "Document", "Kind", "by_kind", "comparison_document", "diagnosis_document"]
 
 _ROWS = 10
 _FINDINGS = 5
 _NAME_WIDTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of finding: the title above such findings, and their colour in a terminal."""
+
+    name: str
+    title: str
+    colour: str
+
+
+#: In the order in which they are shown.
+KINDS = (
+    Kind("change", "What changed", "green"),
+    Kind("outcome", "Answers that are no class", "blue"),
+    Kind("look_alike", "Similar classes", "red"),
+    Kind("not_alike", "Often confused, but less similar", "cyan"),
+    Kind("over_predicted", "Over-predicted", "yellow"),
+    Kind("under_predicted", "Under-predicted", "yellow"),
+    Kind("careful", "Take care", "magenta"),
+)
+
+
+class _HasKind(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+Found = TypeVar("Found", bound=_HasKind)
+
+
+def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
+    """Yield each kind that was found with its findings, known kinds first.
+
+    Examples
+    --------
+    >>> from deconfuse.statistics.findings import Finding
+    >>> found = [Finding(kind, 0.5, "", "", ()) for kind in ("careful", "look_alike", "careful")]
+    >>> [(kind.title, len(group)) for kind, group in by_kind(found)]
+    [('Similar classes', 1), ('Take care', 2)]
+    """
+    known = {kind.name: kind for kind in KINDS}
+    for name in dict.fromkeys([*known, *(finding.kind for finding in findings)]):
+        group = [finding for finding in findings if finding.kind == name]
+        if group:
+            yield known.get(name) or Kind(name, name.replace("_", " ").capitalize(), "blue"), group
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from deconfuse._text import plain_value
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.payload import (
     AttributionPayload,
@@ -23,7 +24,6 @@ from deconfuse.reporting.payload import (
 )
 from deconfuse.reporting.study import MAX_SHOWN, Shown
 from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
-from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.uncertainty import score_interval
 
 if TYPE_CHECKING:

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label, show
+from deconfuse._text import quoted
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning
 from deconfuse.normalization import Normalized, normalize
-from deconfuse.reporting.changes import change_findings, quoted
 from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
+from deconfuse.statistics.comparison_text import change_findings
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.findings import Finding

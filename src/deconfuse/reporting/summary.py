@@ -14,8 +14,7 @@ from deconfuse.geometry.compare import geometry_agreement
 from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusions
 from deconfuse.geometry.projection import fit_projection
-from deconfuse.reporting.changes import counted_cells
-from deconfuse.reporting.kinds import KINDS
+from deconfuse.reporting.document import KINDS
 from deconfuse.reporting.models import model_payload
 from deconfuse.reporting.payload import (
     SCHEMA_VERSION,
@@ -36,6 +35,7 @@ from deconfuse.reporting.payload import (
 from deconfuse.reporting.samples import PageCells, Samples, sample_positions, samples_payload
 from deconfuse.reporting.study import Shown, Study
 from deconfuse.statistics.bias import WIDE_RATIO
+from deconfuse.statistics.comparison_text import counted_cells
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deconfuse._text import escape_formulas, printable, shorten
+from deconfuse._text import escape_formulas, plain_value, printable, shorten
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
@@ -23,7 +23,6 @@ from deconfuse.reading.count_tables import CORNER
 from deconfuse.reporting.beside import Beside, share_text
 from deconfuse.reporting.drawing import number_texts
 from deconfuse.reporting.table import Cell, Table
-from deconfuse.statistics.plain_values import plain_value
 
 __all__ = [
     "SUMS",

@@ -368,13 +368,14 @@ def compare(
     differ at will. It is exact: given the sum of both tables and the margins of each, all tables
     that could have been seen have known probabilities under the null hypothesis, and the one seen
     is ranked among draws of them (see `deconfuse.statistics.conditional` and
-    `deconfuse.statistics.similarity_test`). So its p-values are uniform for any number of classes
-    and samples, up to ties: with very few samples it cannot become small, which `can_tell` says.
-    For paired predictions the same is done with the samples on which the two models disagree. The
-    smallest p-value is one over the number of draws: 0.001, with very many cells 0.005. Weighted
-    counts enter as their effective numbers of samples, where the test is approximate. Where there
-    is no other table to draw, however many samples there are (say each class is taken only for the
-    next), the overall p-value is that of the surest cell, corrected for the number of cells.
+    `deconfuse.statistics.similarity_test`). So its p-values are uniform for any number of
+    classes and samples, up to ties: with very few samples it cannot become small, which
+    `can_tell` says. For paired predictions the same is done with the samples on which the two
+    models disagree. The smallest p-value is one over the number of draws: 0.001, with very many
+    cells 0.005. Weighted counts enter as their effective numbers of samples, where the test is
+    approximate. Where there is no other table to draw, however many samples there are (say each
+    class is taken only for the next), the overall p-value is that of the surest cell, corrected
+    for the number of cells.
 
     The interval of the Overlap is cautious at both ends, see
     `deconfuse.statistics.resampling.overlap_interval`. Above 300 classes drawn matrices are

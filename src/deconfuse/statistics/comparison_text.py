@@ -6,11 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from deconfuse._text import printable, proportion, shorten
+from deconfuse._text import plain_value, proportion, quoted, significant
+from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import has_errors
 from deconfuse.statistics.outcomes import change_sentence
-from deconfuse.statistics.plain_values import plain_value
 
 if TYPE_CHECKING:
     from deconfuse._checks import Label
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from deconfuse.statistics.comparison import Comparison
     from deconfuse.statistics.score_differences import ScoreDifference
 
-__all__ = ["headline", "summary", "to_dict"]
+__all__ = ["change_findings", "counted_cells", "headline", "summary", "to_dict"]
 
 _ROWS = 10
-_WIDTH = 32
+_WIDTH = 40
 # Classes named in the sentence about recalls.
 _TOLD = 3
 _SMALLEST_P = 0.001
+# Cells that are told of on the page.
+_MOST_CHANGES = 10
 # From so many samples of a class without one error, more than a tenth of errors is unlikely: 3 / n.
 _ENOUGH_WITHOUT_ERROR = 30
 
@@ -196,7 +199,7 @@ def _similarity(comparison: Comparison, alpha: float) -> str:
 
 
 def _name(label: Label) -> str:
-    return f"“{shorten(printable(label), _WIDTH)}”"
+    return quoted(label, _WIDTH)
 
 
 def _is_surely_right(cm: ConfusionMatrix) -> bool:
@@ -208,3 +211,42 @@ def _is_surely_right(cm: ConfusionMatrix) -> bool:
     labels = np.asarray(cm.label_counts, dtype=np.float64)
     samples = np.divide(labels**2, spread, out=np.zeros_like(spread), where=spread > 0)
     return bool((samples[labels > 0] >= _ENOUGH_WITHOUT_ERROR).all())
+
+
+def counted_cells(comparison: Comparison) -> NDArray[np.bool_]:
+    """Return in which cells either matrix has a sample."""
+    places = [n.source.counts.nonzero() for n in (comparison.first, comparison.second)]
+    cells = np.zeros(comparison.difference.shape, dtype=bool)
+    for rows, columns in places:
+        cells[rows, columns] = True
+    return cells
+
+
+def change_findings(comparison: Comparison) -> tuple[Finding, ...]:
+    """Return the largest significant differences, from the first matrix to the second."""
+    is_sure = (comparison.p_values < 1 - comparison.level) & ~np.isnan(comparison.difference)
+    cells = np.argwhere(is_sure & counted_cells(comparison))
+    size = np.abs(comparison.difference)[tuple(cells.T)]
+    largest = cells[np.argsort(-size, kind="stable")][:_MOST_CHANGES]
+    values = [estimate.matrix for estimate in comparison.estimates]
+    return tuple(_finding(comparison, values, i, j) for i, j in largest.tolist())
+
+
+def _finding(comparison: Comparison, values: list[NDArray[np.float64]], i: int, j: int) -> Finding:
+    true, pred = comparison.labels[i], comparison.labels[j]
+    what = f"{_name(true)} told apart" if i == j else f"{_name(true)} taken for {_name(pred)}"
+    before, after = (significant(float(matrix[i, j]), 3) for matrix in values)
+    counts = [float(n.source.counts[i, j]) for n in (comparison.first, comparison.second)]
+    p_value = float(comparison.p_values[i, j])
+    certainty = "below 10⁻¹⁵" if p_value < 1e-15 else significant(p_value)
+    return Finding(
+        kind="change",
+        severity=min(abs(float(comparison.difference[i, j])), 1.0),
+        sentence=(
+            f"{what}: {before} → {after} ({counts[0]:,.6g} → {counts[1]:,.6g} samples;"
+            f" corrected p {certainty})."
+        ),
+        advice="",
+        classes=(true,) if i == j else (true, pred),
+        cells=((true, pred),),
+    )

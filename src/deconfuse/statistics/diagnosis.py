@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label, needs_pandas
+from deconfuse._text import plain_value
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import check_epsilon
@@ -27,7 +28,6 @@ from deconfuse.statistics.estimate import BiEstimate, EstimatedScore, estimate_q
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
 from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
-from deconfuse.statistics.plain_values import plain_value
 from deconfuse.statistics.reliability import Reliability, assess
 from deconfuse.statistics.similarity import LookAlike, pair_table
 from deconfuse.statistics.tree import Hierarchy, hierarchy

@@ -10,12 +10,7 @@ from scipy.special import xlogy
 from scipy.stats import chi2
 
 from deconfuse.statistics.cells import round_fairly
-from deconfuse.statistics.conditional import (
-    NullTables,
-    Triples,
-    paired_tables,
-    unpaired_tables,
-)
+from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
 from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit, fit_null
 
 __all__ = ["OverallTest", "SimilarityTest", "overall_test", "similarity_test"]
