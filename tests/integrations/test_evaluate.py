@@ -76,7 +76,7 @@ def test_names_of_arguments_are_those_of_the_library():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "rows"}, '`method` must be "bi", "row"'),
+        ({"method": "rows"}, '`method` must be "row", "col"'),
         ({"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0, got -1.0"),
         ({"labels": ["cat", "cat"]}, "`labels` must be distinct, got 'cat' more than once"),
         ({"labels": "cat"}, "`labels` must be a sequence of class names, got 'cat'"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import Any
 
 from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
@@ -199,10 +199,6 @@ def _describe(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) ->
         raise InputError(
             f"A matrix must be small to be written as lists of rows, got {cm.n_classes:,} classes.",
             hint="use `deconfuse.ConfusionMatrix` itself, which keeps such counts sparse.",
-        )
-    if method not in get_args(MethodName):
-        raise InputError(
-            f'`method` must be "bi", "row", "col" or "all" (or "true", "pred"), got {method!r}.'
         )
     normalized = cm.normalize(method, epsilon)
     beside = {

@@ -11,12 +11,11 @@ from scipy import sparse
 from deconfuse._checks import is_whole_number
 from deconfuse.errors import InputError
 from deconfuse.scaling.factors import Factors, balanced, drop_cells
-from deconfuse.scaling.ipf import ipf
+from deconfuse.scaling.ipf_ras import ipf, ras
 from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
 from deconfuse.scaling.newton import newton_direct, newton_stack
 from deconfuse.scaling.newton_krylov import newton_krylov
 from deconfuse.scaling.problem import DEFAULT_TOLERANCE, ScalingProblem, make_problem
-from deconfuse.scaling.ras import ras
 from deconfuse.scaling.solution import Scaling, ScalingStatus
 from deconfuse.scaling.support import Support, find_support, row_blocks
 from deconfuse.scaling.sweeps import sweep

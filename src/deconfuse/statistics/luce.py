@@ -396,34 +396,30 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
     quadratic penalty of the biases alone.
     """
     seen = pairs.chosen(pairs.total > 0)
-    low, high, n_classes = seen.low, seen.high, seen.n_classes
+    n_pairs, n_classes = len(seen.low), seen.n_classes
+    signs = np.concatenate([np.ones(n_pairs), -np.ones(n_pairs)])
+    places = (np.tile(np.arange(n_pairs), 2), np.concatenate([seen.high, seen.low]))
+    difference = sparse.csr_array((signs, places), shape=(n_pairs, n_classes))
     size = log_hits - log_hits.mean()
     stiffness = _RIDGE / (_RIDGE * float(size @ size) + 1.0)
     bias = -_KAPPA * size
-
-    def by_class(values: FloatArray) -> FloatArray:
-        gained, lost = (np.bincount(end, values, n_classes) for end in (high, low))
-        return np.asarray(gained - lost)
-
     for _ in range(_NEWTON_STEPS):
-        share = expit(bias[high] - bias[low])
+        share = expit(difference @ bias)
         kappa = _KAPPA - stiffness * float(size @ (bias + _KAPPA * size))
-        gradient = by_class(seen.forward - seen.total * share) - _RIDGE * (bias + kappa * size)
-        weights = seen.total * share * (1 - share)
-        own = np.bincount(high, weights, n_classes) + np.bincount(low, weights, n_classes) + _RIDGE
-        if n_classes <= _ALL_PAIRS:
-            hessian = np.diag(own) - _RIDGE * stiffness * np.outer(size, size)
-            hessian[low, high] -= weights
-            hessian[high, low] -= weights
-            step = np.linalg.solve(hessian, gradient)
-        else:
-
-            def times(v: FloatArray, weights: FloatArray = weights) -> FloatArray:
-                prior = _RIDGE * (v - stiffness * float(size @ v) * size)
-                return by_class(weights * (v[high] - v[low])) + prior
-
-            operator = LinearOperator((n_classes, n_classes), matvec=times, dtype=np.float64)
-            step, _ = cg(operator, gradient, rtol=1e-6, M=sparse.diags_array(1.0 / own))
+        gradient = difference.T @ (seen.forward - seen.total * share)
+        gradient -= _RIDGE * (bias + kappa * size)
+        laplacian = sparse.csr_array(
+            difference.T @ sparse.diags_array(seen.total * share * (1 - share)) @ difference
+        )
+        operator = LinearOperator(
+            (n_classes, n_classes),
+            matvec=lambda v, laplacian=laplacian: (
+                laplacian @ v + _RIDGE * (v - stiffness * float(size @ v) * size)
+            ),
+            dtype=np.float64,
+        )
+        scales = sparse.diags_array(1.0 / (laplacian.diagonal() + _RIDGE))
+        step, _ = cg(operator, gradient, rtol=1e-10, M=scales)
         longest = float(np.abs(step).max())
         bias = bias + step * min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
         if longest < 1e-9:

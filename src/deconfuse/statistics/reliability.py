@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,23 +145,21 @@ def assess(normalized: Normalized) -> Reliability:
     noise = weights**2 * sparse.coo_array(source.variances).data
     filled = _sums(cells.row, np.ones(len(cells.data)), source.n_classes)
     left, right = normalized.left, normalized.right
-    columns = {
-        "samples": np.asarray(source.label_counts, dtype=np.float64),
-        "predictions": np.asarray(source.prediction_counts, dtype=np.float64),
-        "effective_samples": _effective(cells.row, weighted, noise, source.n_classes),
-        "effective_predictions": _effective(cells.col, weighted, noise, source.n_classes),
-        "epsilon_share": np.clip(
-            epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0
-        ),
-        "epsilon_shift": _row_shift(cells, smaller, larger),
-    }
+    columns = (
+        source.label_counts.astype(np.float64),
+        source.prediction_counts.astype(np.float64),
+        _effective(cells.row, weighted, noise, source.n_classes),
+        _effective(cells.col, weighted, noise, source.n_classes),
+        (source.n_classes - filled).astype(np.intp),
+        np.clip(epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0),
+        _row_shift(cells, smaller, larger),
+    )
+    # Plain numbers all at once: taken one by one they are most of the time of many classes.
+    lists: list[list[Any]] = [column.tolist() for column in columns]
+    sizes = map(min, lists[2], lists[3])
+    grades = zip(*map(_grade, sizes, lists[5], lists[6]), strict=True)
     classes = tuple(
-        _graded(
-            label,
-            source.n_classes - int(filled[index]),
-            {name: float(values[index]) for name, values in columns.items()},
-        )
-        for index, label in enumerate(source.labels)
+        ClassReliability(*row) for row in zip(source.labels, *lists, *grades, strict=True)
     )
     errors = int((cells.row != cells.col).sum())
     return Reliability(
@@ -175,24 +173,18 @@ def assess(normalized: Normalized) -> Reliability:
     )
 
 
-def _graded(label: Label, empty_cells: int, values: dict[str, float]) -> ClassReliability:
-    size = min(values["effective_samples"], values["effective_predictions"])
-    checks = [(size < _SAMPLES[0], size < _SAMPLES[1], f"counts for {significant(size)} samples")]
-    for name, what in (
-        ("epsilon_share", "comes from epsilon, not from samples"),
-        ("epsilon_shift", "depends on the choice of epsilon"),
-    ):
-        share = values[name]
-        checks.append((share > _SHARES[0], share > _SHARES[1], f"{share:.0%} of it {what}"))
-    grade: Grade = "good"
-    if any(poor for _, poor, _ in checks):
-        grade = "poor"
-    elif any(fair for fair, _, _ in checks):
-        grade = "fair"
-    reasons = tuple(reason for fair, _, reason in checks if fair)
-    return ClassReliability(
-        label=label, empty_cells=empty_cells, grade=grade, reasons=reasons, **values
-    )
+def _grade(size: float, share: float, shift: float) -> tuple[Grade, tuple[str, ...]]:
+    """Return the grade of a class by its effective samples and what epsilon does to it, and why."""
+    reasons = []
+    if size < _SAMPLES[0]:
+        reasons.append(f"counts for {significant(size)} samples")
+    if share > _SHARES[0]:
+        reasons.append(f"{share:.0%} of it comes from epsilon, not from samples")
+    if shift > _SHARES[0]:
+        reasons.append(f"{shift:.0%} of it depends on the choice of epsilon")
+    if size < _SAMPLES[1] or max(share, shift) > _SHARES[1]:
+        return "poor", tuple(reasons)
+    return "fair" if reasons else "good", tuple(reasons)
 
 
 def _row_shift(cells: sparse.coo_array, smaller: Normalized, larger: Normalized) -> FloatArray:
