@@ -57,7 +57,7 @@ CHURN = 0.1
 
 def run(quick: bool) -> list[dict[str, Any]]:
     """Return one row per setting, with the share of failures for each kind of change."""
-    with ProcessPoolExecutor(max_workers=8) as pool:
+    with ProcessPoolExecutor(max_workers=4) as pool:
         return list(pool.map(_row, (*SETTINGS, *PAIRS), repeat(quick)))
 
 
