@@ -190,7 +190,7 @@ def test_weights_that_vary_widen_the_intervals() -> None:
 def test_classes_without_samples_are_nan_and_named() -> None:
     # No sample is a "c", and all samples of "e" were taken for it.
     counts = [[9, 1, 2, 0, 0], [2, 8, 0, 0, 0], [0] * 5, [1, 0, 0, 9, 0], [0, 0, 3, 0, 0]]
-    with pytest.warns(dc.errors.UndefinedCellsWarning, match="without samples.*'c', 'e'"):
+    with pytest.warns(dc.errors.UndefinedCellsWarning, match="never a label, or.*'c', 'e'"):
         estimate = dc.estimate_bi(dc.ConfusionMatrix.from_counts(counts, labels=list("abcde")))
     known = [0, 1, 3]
     alone = dc.estimate_bi(np.array(counts)[np.ix_(known, known)])
@@ -202,6 +202,18 @@ def test_classes_without_samples_are_nan_and_named() -> None:
     assert np.isnan(estimate.row("c")).all()
     assert np.isnan(estimate.cell("a", "c").value)
     np.testing.assert_array_equal(estimate.diagonal, estimate.matrix.diagonal())
+
+
+def test_a_label_that_is_never_predicted_has_no_estimate_and_changes_no_other() -> None:
+    counts = np.array([[30, 3, 0], [2, 40, 0], [9, 4, 0]])
+    with pytest.warns(UndefinedCellsWarning, match="never predicted, have no estimate.*: 2"):
+        estimate = dc.estimate_bi(counts)
+    alone = dc.estimate_bi(counts[:2, :2])
+    np.testing.assert_array_equal(estimate.matrix[:2, :2], alone.matrix)
+    assert np.isnan(estimate.matrix[2]).all()
+    assert np.isnan(estimate.diagonal[2])
+    # It is never told from the others, so leaving it unpredicted is no way to a better score.
+    assert estimate.separability.value == pytest.approx(2 / 3 * alone.separability.value)
 
 
 def test_a_matrix_without_samples_is_refused() -> None:

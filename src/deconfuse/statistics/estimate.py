@@ -22,6 +22,7 @@ from deconfuse.statistics.cells import (
     as_confusion,
     check_level,
     steady_variances,
+    two_sided,
 )
 from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
 
@@ -100,6 +101,8 @@ class BiEstimate:
     _classes: NDArray[np.intp]
     _balanced: Balanced
     _unit: FloatArray
+    # Of the classes that have samples, the share that has an estimate.
+    _share: float
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -108,7 +111,7 @@ class BiEstimate:
 
     @cached_property
     def matrix(self) -> FloatArray:
-        """The estimate, read-only; NaN in rows and columns of classes without samples.
+        """The estimate, read-only; NaN in rows and columns of classes without an estimate.
 
         Raises
         ------
@@ -135,8 +138,12 @@ class BiEstimate:
 
     @cached_property
     def separability(self) -> EstimatedScore:
-        """The mean diagonal of the estimate over the classes that have samples."""
-        return EstimatedScore(*self._balanced.separability(self.level))
+        """The mean diagonal of the estimate over the classes that have samples.
+
+        A class that is never predicted counts as 0: it is never told from the others.
+        """
+        known = self._balanced.separability(self.level)
+        return EstimatedScore(*(self._share * number for number in known))
 
     @cached_property
     def factors(self) -> EstimateFactors:
@@ -157,7 +164,7 @@ class BiEstimate:
 
     @property
     def shrunk(self) -> ShrunkCounts:
-        """The expected counts of the classes that have samples, before bi-normalization."""
+        """The expected counts of the classes that have an estimate, before bi-normalization."""
         return self._balanced.shrunk
 
     @cached_property
@@ -232,7 +239,7 @@ class BiEstimate:
         return _read_only(result)
 
     def _spread(self, known: FloatArray) -> FloatArray:
-        """Return a matrix of all classes from one of those that have samples."""
+        """Return a matrix of all classes from one of those that have an estimate."""
         if len(known) == len(self.labels):
             return _read_only(known)
         result = np.full((len(self.labels), len(self.labels)), np.nan)
@@ -273,8 +280,8 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     Warns
     -----
     UndefinedCellsWarning
-        When a class has no samples of its own: its row and column are NaN, and its predictions
-        are left out.
+        When a class is never a label, or never predicted: its row and column are NaN, and its
+        samples are left out. So such a class changes no other cell.
 
     Notes
     -----
@@ -325,7 +332,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     absent = np.flatnonzero(np.isnan(estimate.diagonal))
     if len(absent):
         warn(
-            "Classes without samples have no estimate and are NaN:"
+            "Classes that are never a label, or never predicted, have no estimate and are NaN:"
             f" {show(matrix.labels[k] for k in absent)}.",
             UndefinedCellsWarning,
         )
@@ -333,10 +340,14 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
 
 
 def estimate_quietly(cm: ConfusionMatrix, level: float) -> BiEstimate:
-    """Return the estimate of a matrix that has samples, without a word about empty classes."""
-    classes = _known_classes(sparse.csr_array(cm.counts))
+    """Return the estimate of a matrix that has samples; classes without one are not named."""
+    classes, labelled = two_sided(cm), _labelled_classes(sparse.csr_array(cm.counts))
+    if len(classes) < 2:
+        # A classifier that always says the same: one class alone would have a diagonal of 1.
+        classes = labelled
     counts, uneven, unit = _effective(cm, classes)
-    return BiEstimate(cm, level, classes, balance(shrink(counts), counts, uneven), unit)
+    balanced = balance(shrink(counts), counts, uneven)
+    return BiEstimate(cm, level, classes, balanced, unit, len(classes) / len(labelled))
 
 
 def separability_score(
@@ -364,11 +375,11 @@ def separability_score(
 
     Notes
     -----
-    It is ``estimate_bi(cm).separability.value``: the mean over the classes that have samples. Its
-    expected value stays nearly the same when the test set has another size or other class shares,
-    and when predictions favour some classes by constant factors; accuracy changes with the second,
-    balanced accuracy with the third. A single value has noise: ``estimate_bi(cm).separability`` has
-    its interval, ``.low`` to ``.high``.
+    It is ``estimate_bi(cm).separability.value``: the mean over the classes that have samples, in
+    which a class that is never predicted counts as 0. Its expected value stays nearly the same when
+    the test set has another size or other class shares, and when predictions favour some classes by
+    constant factors; accuracy changes with the second, balanced accuracy with the third. A single
+    value has noise: ``estimate_bi(cm).separability`` has its interval, ``.low`` to ``.high``.
 
     It is not an accuracy: it says nothing about how often a prediction is right on the data at hand
     (Stehman 1997), because class shares and prediction bias, which make up much of that, are what
@@ -390,7 +401,7 @@ def separability_score(
     return estimate_quietly(counts, 0.95).separability.value
 
 
-def _known_classes(counts: sparse.csr_array) -> NDArray[np.intp]:
+def _labelled_classes(counts: sparse.csr_array) -> NDArray[np.intp]:
     """Return the classes that have samples which were predicted as one of these classes.
 
     If there are none, as for one class that is always taken for another, these are all classes.
