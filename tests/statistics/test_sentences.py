@@ -445,7 +445,7 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
         right &= ("This is not shown to be better than guessing." in rest) == (
             reached.low <= chance <= reached.high
         )
-    if "No pair of classes is shown to be more similar than others" in rest:
+    if re.search("No (pair of classes|class) is shown to be", rest):
         right &= not {"look_alike", "over_predicted", "under_predicted"} & set(kinds)
     few = re.search(r"([\d,]+) class(?:es)? ha(?:s|ve) fewer than 10 (effective )?labels\.", rest)
     n_few = int(((seen.effective_labels > 0) & (seen.effective_labels < 10 - 1e-6)).sum())

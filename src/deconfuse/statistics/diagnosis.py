@@ -312,13 +312,13 @@ def diagnose(
     part = part_of(matrix, two_sided(matrix))
     estimate = estimate_quietly(matrix, float(level))
     # Of a classifier that always says the same, the estimate has classes that are on one side only.
-    known = estimate if part.n_classes > 1 else estimate_quietly(part, float(level))
+    known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, float(level))
     reliability = assess(matrix.normalize("bi", epsilon=added))
     doubts = reliability if part is matrix else assess(part.normalize("bi", epsilon=added))
     pairs, typical = pair_table(known), known.shrunk.similarity
-    biases, attribution = class_biases(matrix, level), attribute(estimate)
+    biases = class_biases(matrix, level)
     outcomes = outcome_rates(matrix, level)
-    findings = find(pairs, typical, biases, attribution, doubts, float(level))
+    findings = find(pairs, typical, biases, attribute(known), doubts, float(level))
     return Diagnosis(
         source=matrix,
         estimate=estimate,
@@ -327,7 +327,7 @@ def diagnose(
         uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
         typical_similarity=typical,
         biases=biases,
-        attribution=attribution,
+        attribution=attribute(estimate),
         reliability=reliability,
         outcomes=outcomes,
         findings=(*outcome_findings(outcomes, level), *findings),

@@ -167,6 +167,11 @@ class BiEstimate:
         """The expected counts of the classes that have an estimate, before bi-normalization."""
         return self._balanced.shrunk
 
+    def within(self, part: ConfusionMatrix) -> BiEstimate:
+        """Return this estimate over ``part``, the counts between the classes that have one."""
+        every = np.arange(part.n_classes)
+        return BiEstimate(part, self.level, every, self._balanced, self._unit, 1.0)
+
     @cached_property
     def confused_pairs(self) -> PairPosterior:
         """The pairs of classes that were confused, by position, with their similarity."""

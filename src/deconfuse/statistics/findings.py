@@ -95,10 +95,16 @@ def find(
     similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
     never = [bias for bias in biases if bias.verdict == "never right"]
+    not_alike: list[Finding] = []
+    if reliability.normalized.n_classes > 2:
+        # The only pair of two classes is neither more nor less similar than others.
+        not_alike = _not_alikes(
+            pairs, [pair for pair, _ in similar], typical, attribution, by_label
+        )
     found = (
         *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
         *_biases(biases),
-        *_not_alikes(pairs, [pair for pair, _ in similar], typical, attribution, by_label),
+        *not_alike,
         *_one_sided(biases),
         *_unrecognized(never, len(biases)),
         *_unsure_pairs(pairs, typical, by_label, never),
@@ -239,10 +245,11 @@ def _not_alikes(
     """
     found = []
     for pair in pairs.most_confused(_FIRST):
+        # Of equal counts the one that the bias explains, so that the order of classes is no matter.
         larger = max(
             attribution.cell(pair.first, pair.second),
             attribution.cell(pair.second, pair.first),
-            key=lambda cell: cell.count,
+            key=lambda cell: (cell.count, cell.prediction),
         )
         against = _less_similar_than(pair, larger, similar, typical)
         if against is None:

@@ -31,10 +31,12 @@ def headline_of(diagnosis: Diagnosis) -> str:
     news = [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
     news += _few_labels(source)
     if not news and len(sentences) == 1:
-        news = [
-            "No pair of classes is shown to be more similar than others, and no class to be over-"
-            " or under-predicted."
-        ]
+        news = ["No class is shown to be over- or under-predicted."]
+        if source.n_classes > 2:
+            news = [
+                "No pair of classes is shown to be more similar than others, and no class to be"
+                " over- or under-predicted."
+            ]
     return " ".join([*sentences, *news])
 
 
