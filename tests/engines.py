@@ -43,7 +43,8 @@ def as_table(columns: dict[str, Any]) -> pa.Table:
 def make_constructor(engine: str, request: pytest.FixtureRequest) -> Constructor:
     """Return a function that makes a frame of this engine from columns."""
     if engine == "dask":
-        request.getfixturevalue("dask_client")
+        # On threads of this process; tests that need worker processes take `dask_client`.
+        require("dask")
         return _dask
     if engine == "pyspark":
         return _spark(request.getfixturevalue("spark"))
