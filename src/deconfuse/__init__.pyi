@@ -28,7 +28,7 @@ from .geometry.result import GeometricConfusion as GeometricConfusion
 from .normalization import Normalized as Normalized, normalize as normalize
 from .rebalance import Rebalancer as Rebalancer
 from .reporting.plots import ConfusionMatrixDisplay as ConfusionMatrixDisplay
-from .reporting.report import report as report
+from .reporting.page import report as report
 from .reporting.samples import Samples as Samples
 from .reporting.study import Study as Study
 from .scaling import Scaling as Scaling, ScalingStatus as ScalingStatus, scale as scale

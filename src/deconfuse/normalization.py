@@ -32,7 +32,7 @@ from deconfuse.scaling.solve import solve
 if TYPE_CHECKING:
     from deconfuse.reporting.plots import ConfusionMatrixDisplay
 
-__all__ = ["Cell", "Method", "MethodName", "Normalized", "check_epsilon", "normalize"]
+__all__ = ["Cell", "Method", "MethodName", "Normalized", "chosen_epsilon", "normalize"]
 
 FloatArray = NDArray[np.float64]
 Method = Literal["row", "col", "all", "bi"]
@@ -405,7 +405,7 @@ def normalize(
     """
     cm = ConfusionMatrix._from_bare(matrix)
     kind = _check_method(method)
-    added = 0.0 if epsilon is None and kind != "bi" else check_epsilon(epsilon, cm.n_classes)
+    added = 0.0 if epsilon is None and kind != "bi" else chosen_epsilon(epsilon, cm.n_classes)
     if kind in ("bi", "all") and cm.total == 0 and not epsilon:
         # An epsilon that nobody asked for would be all there is to see.
         raise InputError(
@@ -479,7 +479,7 @@ def _check_method(method: str) -> Method:
     )
 
 
-def check_epsilon(epsilon: float | None, n_classes: int) -> float:
+def chosen_epsilon(epsilon: float | None, n_classes: int) -> float:
     """Return the epsilon of bi-normalization, by default one over the number of classes."""
     if epsilon is None:
         return 1.0 / n_classes

@@ -201,7 +201,7 @@ def test_report_does_everything_once(run, predictions, monkeypatch):
     from deconfuse import normalization
     from deconfuse.reading import files
     from deconfuse.reporting import study
-    from deconfuse.statistics import balanced
+    from deconfuse.statistics import estimate_intervals
 
     calls: Counter[str] = Counter()
 
@@ -220,13 +220,15 @@ def test_report_does_everything_once(run, predictions, monkeypatch):
         (tables, "connect"),
         (tables, "make_scans"),
         (normalization, "solve"),
-        (balanced, "solve"),
+        (estimate_intervals, "solve"),
         (study, "diagnose"),
     ):
         counted(module, name)
     ran = run("report", predictions)
     assert ran.code == 0
-    solved = {name: calls.pop(name, 0) for name in ("normalization.solve", "balanced.solve")}
+    solved = {
+        name: calls.pop(name, 0) for name in ("normalization.solve", "estimate_intervals.solve")
+    }
     assert calls == {
         "prediction_table.inspect_file": 1,
         "files._header_of": 1,
@@ -236,4 +238,4 @@ def test_report_does_everything_once(run, predictions, monkeypatch):
     }
     # At epsilon, a tenth and ten times of it; the estimate scales the matrix that it found.
     assert 1 <= solved["normalization.solve"] <= 3, solved
-    assert solved["balanced.solve"] <= 1, solved
+    assert solved["estimate_intervals.solve"] <= 1, solved

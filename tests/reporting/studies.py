@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import deconfuse as dc
-from deconfuse.reporting import summary
+from deconfuse.reporting import page_payload
 from deconfuse.reporting.payload import ReportPayload
 
 HOSTILE = [
@@ -87,4 +87,4 @@ def matrix(
 
 def summarize(matrices: object, *, title: str, **parts: object) -> ReportPayload:
     """Return the payload of a study of matrices with their samples, embeddings and so on."""
-    return summary.summarize(dc.Study(matrices, **parts), title)  # type: ignore[arg-type]
+    return page_payload.summarize(dc.Study(matrices, **parts), title)  # type: ignore[arg-type]

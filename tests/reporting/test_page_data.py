@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import deconfuse as dc
+from deconfuse.reporting.page import bundle
 from deconfuse.reporting.payload import to_json
-from deconfuse.reporting.report import bundle
 from deconfuse.reporting.study import MAX_SHOWN
 from tests.reporting.browser import Reader, chromium
 from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, read_numbers, summarize

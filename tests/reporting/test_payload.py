@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import deconfuse as dc
 from deconfuse.demo import make_demo
+from deconfuse.reporting import page_payload
 from deconfuse.reporting import payload as schema
-from deconfuse.reporting import summary
+from deconfuse.reporting.page import asset, bundle, to_html, to_latex, to_markdown
 from deconfuse.reporting.payload import EncodedArray, encode, to_json
-from deconfuse.reporting.report import asset, bundle, to_html, to_latex, to_markdown
 from tests.reporting.studies import CLOTHES, HOSTILE, matrix, predictions, summarize
 
 
@@ -263,7 +263,7 @@ def test_the_bundle_holds_every_module_once_and_imports_nothing() -> None:
 def test_large_weights_and_single_classes_have_a_page() -> None:
     for counts in ([[7]], [[3, 0], [0, 0]], [[0, 4], [4, 0]], [[2**40, 1], [1, 2**40]]):
         study = dc.Study(dc.ConfusionMatrix.from_counts(counts))
-        page = summary.summarize(study, "t")
+        page = page_payload.summarize(study, "t")
         assert page.models[0].total == np.sum(counts)
         assert isinstance(page.models[0].counts, EncodedArray)
         assert to_html(study, "t")

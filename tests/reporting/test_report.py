@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import deconfuse as dc
-from deconfuse.reporting import report as writing
+from deconfuse.reporting import page as writing
 from deconfuse.reporting.samples import PageCells, Thumbnails, samples_payload
 from deconfuse.reporting.study import Shown
 from tests.reporting.studies import matrix, predictions

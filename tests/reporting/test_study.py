@@ -12,7 +12,7 @@ import pytest
 import deconfuse as dc
 from deconfuse import normalization
 from deconfuse.reporting import study as studies
-from deconfuse.reporting.summary import summarize
+from deconfuse.reporting.page_payload import summarize
 from tests.reporting.studies import CLOTHES, matrix, predictions
 
 

@@ -13,7 +13,7 @@ from scipy.stats import betabinom, nbinom
 
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
-from deconfuse.statistics import balanced, luce
+from deconfuse.statistics import estimate_intervals, luce
 from deconfuse.statistics.estimate import EstimatedScore, estimate_quietly
 from tests.statistics.simulated import draw_counts, error_rates
 
@@ -307,7 +307,7 @@ def test_many_classes_give_the_same_as_few(monkeypatch: pytest.MonkeyPatch) -> N
     counts = draw_counts(shares / 60, 3_000, rng)
     dense = dc.estimate_bi(counts)
     monkeypatch.setattr(luce, "_ALL_PAIRS", 10)
-    monkeypatch.setattr(balanced, "_DENSE_CLASSES", 10)
+    monkeypatch.setattr(estimate_intervals, "_DENSE_CLASSES", 10)
     factored = dc.estimate_bi(counts)
     # Pairs that were not confused and hardly expected keep the average, within 0.05 samples.
     np.testing.assert_allclose(factored.matrix, dense.matrix, atol=0.004)

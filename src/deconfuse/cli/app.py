@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from deconfuse.cli import commands, demo_command, normalize_command
+from deconfuse.cli import commands, compare_command, demo_command, normalize_command
 from deconfuse.cli.console import say_error, show_warnings
 from deconfuse.errors import DeconfuseError, InputError
 
@@ -92,7 +92,7 @@ app.command("demo")(demo_command.demo)
 app.command("report")(commands.report)
 app.command("normalize")(normalize_command.normalize)
 app.command("diagnose")(commands.diagnose)
-app.command("compare")(commands.compare)
+app.command("compare")(compare_command.compare)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""``report``, ``diagnose`` and ``compare``. They read, call, show and write; others compute."""
+"""Run ``deconfuse report`` and ``deconfuse diagnose``: read, call, show and write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from deconfuse.cli.inputs import (
     read_embeddings,
     read_input,
     read_matrices,
-    read_models,
 )
 from deconfuse.cli.options import (
     EpsilonOption,
@@ -36,15 +35,10 @@ from deconfuse.cli.options import (
     UnionOption,
     takes_reading,
 )
-from deconfuse.cli.two_inputs import (
-    Matching,
-    join_inputs,
-    paired_inputs,
-    refuse_weighted_pairs,
-)
+from deconfuse.cli.two_inputs import Matching, join_inputs
 from deconfuse.errors import InputError
 
-__all__ = ["compare", "diagnose", "leave_page", "report"]
+__all__ = ["diagnose", "leave_page", "report"]
 
 
 @takes_reading
@@ -183,108 +177,6 @@ def _refuse_unused(
                 f"`{option}` is about the samples behind each cell, got `--no-samples` too.",
                 hint="leave out one of them.",
             )
-
-
-@takes_reading
-def compare(
-    reading: Reading,
-    file_a: Annotated[
-        str,
-        typer.Argument(metavar="FILE_A", help="As FILE of the other commands.", show_default=False),
-    ],
-    file_b: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FILE_B", help="The other model, or the other dataset.", show_default=False
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            help="Column of the other model's predictions, where FILE_A has both. The comparison"
-            " then uses that the samples are the same.",
-            show_default=False,
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            help="Column that names a sample, in both files: the comparison then uses that the"
-            " samples are the same.",
-            rich_help_panel="Columns of FILE",
-            show_default=False,
-        ),
-    ] = None,
-    union: UnionOption = False,
-    fail_if_worse: Annotated[
-        bool,
-        typer.Option(
-            "--fail-if-worse",
-            help="Exit with 3 where the second is certainly worse, and say in what.",
-        ),
-    ] = False,
-    margin: Annotated[
-        float,
-        typer.Option("--margin", help="How much worse it may be, 0.02 for two points."),
-    ] = 0.0,
-    epsilon: EpsilonOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Compare two models, or one model on two datasets: what changed, and whether it is chance.
-
-    [bold]Examples[/bold]
-
-      deconfuse compare before.csv after.csv
-
-      deconfuse compare before.csv after.csv --id name
-
-      deconfuse compare both.csv --prediction old_model --against new_model
-
-      deconfuse compare monday.parquet tuesday.parquet --json
-
-      deconfuse compare released.csv candidate.csv --id name --fail-if-worse --margin 0.02
-    """
-    import deconfuse as dc
-
-    if margin and not fail_if_worse:
-        raise InputError(
-            "`--margin` is how much worse the second may be, got no `--fail-if-worse`.",
-            hint="give both, or neither.",
-        )
-    if (file_b is None) == (against is None):
-        raise InputError(
-            "Two models are compared: give FILE_B, or a second column with `--against`.",
-            hint="`deconfuse compare --help` has examples.",
-        )
-    if file_b is not None:
-        files = (file_a, file_b)
-        name_files([*files])
-        refuse_weighted_pairs(id, reading.weight)
-        matching = Matching(files, id=id, union=union, strict=True)
-        wanted = Wanted(id, all_rows=True, if_there=True)
-        inputs = [read_input(file, reading, wanted) for file in files]
-        check_columns(files, inputs, reading)
-        two = join_inputs(inputs[0], inputs[1], reading, matching)
-    elif id is not None:
-        raise InputError(
-            "`--id` pairs the rows of two files, got one.",
-            hint="with `--against` the rows of FILE_A are paired as they are.",
-        )
-    else:
-        two = paired_inputs(read_models(file_a, reading, str(against)), reading)
-    with console.working("Comparing"):
-        found = dc.compare(two.first, two.second, paired=two.paired, epsilon=epsilon)
-    if json:
-        console.print_json(found.to_dict())
-    else:
-        console.out().print(found)
-    worse = found.deteriorations(margin) if fail_if_worse else ()
-    for sentence in worse:
-        console.say(sentence)
-    if worse:
-        raise typer.Exit(3)
 
 
 def leave_page(page: Path, *, open_page: bool) -> None:

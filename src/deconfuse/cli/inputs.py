@@ -281,7 +281,7 @@ def check_output(output: Path | None, *sources: str) -> None:
 
 def check_page(output: Path) -> None:
     """Refuse a name that says no format of a report, before anything is counted."""
-    from deconfuse.reporting.report import FORMATS
+    from deconfuse.reporting.page import FORMATS
 
     if output.suffix.lower() not in FORMATS:
         raise InputError(

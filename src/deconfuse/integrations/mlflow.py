@@ -9,7 +9,7 @@ from typing import Any
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
 from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw, scores_of, study_of
-from deconfuse.reporting.report import report
+from deconfuse.reporting.page import report
 from deconfuse.reporting.study import Study
 
 __all__ = ["load_confusion_matrix", "log_confusion_matrix"]

@@ -16,7 +16,7 @@ from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.normalization import MethodName, check_epsilon
+from deconfuse.normalization import MethodName, chosen_epsilon
 from deconfuse.statistics.estimate import estimate_quietly
 
 try:
@@ -299,7 +299,7 @@ class NormalizedConfusionMatrix(_Counts):
     ) -> None:
         super().__init__(num_classes, **options)
         if epsilon is not None:
-            check_epsilon(epsilon, num_classes)
+            chosen_epsilon(epsilon, num_classes)
         self.epsilon = epsilon
         if method is not None and method not in get_args(MethodName):
             raise InputError(

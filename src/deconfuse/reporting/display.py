@@ -119,7 +119,7 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
     static = {"text/plain": repr(subject), "text/html": html}
     if not _in_kernel() or importlib.util.find_spec("anywidget") is None:
         return static
-    from deconfuse.reporting.summary import summarize
+    from deconfuse.reporting.page_payload import summarize
 
     study = _study(subject)
     if study is None:
@@ -195,7 +195,7 @@ def _widget_class() -> Any:
             "anywidget", extra="notebook", feature="The live explorer"
         ) from error
 
-    from deconfuse.reporting.report import bundle
+    from deconfuse.reporting.page import bundle
 
     class Explorer(anywidget.AnyWidget):
         _esm = bundle("widget")

@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.normalization import check_epsilon
+from deconfuse.normalization import chosen_epsilon
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import (
     Cells,
@@ -215,7 +215,7 @@ def similarity_choice(
             "Similarity needs samples, but all counts are zero.",
             hint="count some predictions first.",
         )
-    added = check_epsilon(epsilon, matrix.n_classes)
+    added = chosen_epsilon(epsilon, matrix.n_classes)
     generator = as_generator(_SEED if rng is None else rng)
     cells, plain = (cells_of(matrix, e, what="A similarity-choice model") for e in (added, 0.0))
     _check_exists(cells.values, matrix.labels, method)

@@ -13,7 +13,7 @@ from deconfuse._checks import Label, is_finite_number, show
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
-from deconfuse.normalization import Normalized, check_epsilon
+from deconfuse.normalization import Normalized, chosen_epsilon
 from deconfuse.statistics.cells import (
     Correction,
     adjust,
@@ -394,7 +394,7 @@ def compare(
     """
     check_level(level)
     one, other = _aligned(as_confusion(first), as_confusion(second))
-    added = check_epsilon(epsilon, one.n_classes)
+    added = chosen_epsilon(epsilon, one.n_classes)
     if added == 0:
         raise InputError(
             "`epsilon` must be positive to compare bi-normalized matrices cell by cell, got 0.",

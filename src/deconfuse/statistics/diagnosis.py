@@ -14,7 +14,7 @@ from deconfuse._checks import Label, needs_pandas
 from deconfuse._text import plain_value
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.normalization import check_epsilon
+from deconfuse.normalization import chosen_epsilon
 from deconfuse.statistics.attribution import Attribution, attribute
 from deconfuse.statistics.bias import ClassBias, class_biases
 from deconfuse.statistics.cells import (
@@ -301,7 +301,7 @@ def diagnose(
     ('look_alike', ('cat', 'dog'))
     """
     matrix = as_confusion(cm)
-    added = check_epsilon(epsilon, matrix.n_classes)
+    added = chosen_epsilon(epsilon, matrix.n_classes)
     check_level(level)
     check_at_least_one(n_pairs, "n_pairs")
     if matrix.total == 0:

@@ -16,7 +16,6 @@ from deconfuse._memory import refuse_if_too_large
 from deconfuse._text import proportion
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning, warn
-from deconfuse.statistics.balanced import Balanced, balance
 from deconfuse.statistics.cells import (
     MAX_DENSE_CLASSES,
     as_confusion,
@@ -24,6 +23,7 @@ from deconfuse.statistics.cells import (
     steady_variances,
     two_sided,
 )
+from deconfuse.statistics.estimate_intervals import Balanced, balance
 from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from deconfuse._version import __version__
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reporting import payload as records
+from deconfuse.reporting.page_payload import summarize
 from deconfuse.reporting.payload import ReportPayload
 from deconfuse.reporting.samples import Samples
 from deconfuse.reporting.study import Study
-from deconfuse.reporting.summary import summarize
 from deconfuse.reporting.table import Table
 from deconfuse.reporting.tables import matrix_table, outcome_tables
 

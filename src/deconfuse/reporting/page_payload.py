@@ -15,7 +15,7 @@ from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusions
 from deconfuse.geometry.projection import fit_projection
 from deconfuse.reporting.document import KINDS
-from deconfuse.reporting.models import model_payload
+from deconfuse.reporting.matrix_payload import model_payload
 from deconfuse.reporting.payload import (
     SCHEMA_VERSION,
     BucketPayload,
