@@ -37,7 +37,8 @@ def constructor(request: pytest.FixtureRequest) -> Constructor:
     return make_constructor(request.param, request)
 
 
-@pytest.fixture(scope="session")
+# For one module: as long as there is a client, all frames of Dask are computed by its workers.
+@pytest.fixture(scope="module")
 def dask_client() -> Iterator[Any]:
     with dask_cluster() as client:
         yield client

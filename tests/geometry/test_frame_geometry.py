@@ -11,7 +11,7 @@ import pytest
 
 import deconfuse as dc
 from deconfuse.geometry import frame_cells, frame_geometry
-from tests.engines import Constructor, make_constructor
+from tests.engines import Constructor
 from tests.geometry.data import Samples, make_samples
 
 DATA = make_samples(31, n_samples=400, n_classes=4, width=12, spread=1.0)
@@ -48,15 +48,6 @@ def test_many_columns_equal_memory(constructor: Constructor) -> None:
     frame = constructor(columns_of(DATA))
     found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))
-
-
-@pytest.mark.dask
-def test_worker_processes_of_dask_equal_memory(
-    dask_client: Any, request: pytest.FixtureRequest
-) -> None:
-    frame = make_constructor("dask", request)(columns_of(DATA))
-    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, n_components=3)
-    assert_same(found, dc.geometric_confusions(*DATA, n_components=3))
 
 
 def test_a_column_of_lists_equals_memory(constructor: Constructor) -> None:
