@@ -253,7 +253,7 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
     ]
     scans = []
     for layout, members in _runs(files, layouts):
-        source = "read_json_objects(?, format=?, compression='none', ignore_errors=false)"
+        source = "read_json_objects(?, format=?, compression='uncompressed', ignore_errors=false)"
         parameters = ([_pattern(member) for member in members], layout)
         sample = connection.execute(
             f"SELECT DISTINCT unnest(json_keys(json)) FROM"
