@@ -221,7 +221,7 @@ def test_a_series_of_other_names_is_refused(published):
     assert "a list has the areas in matrix order" in str(caught.value)
     with pytest.raises(dc.InputError, match="got 'deforestation', 'forest gain'"):
         dc.area.map_accuracy(published, pd.Series(PIXELS))
-    with pytest.raises(dc.InputError, match="once, got some more than once"):
+    with pytest.raises(dc.InputError, match="once, got 'forest gain' more than once"):
         dc.area.area_weighted(published, pd.Series([*PIXELS, 1], index=[*NAMES, NAMES[1]]))
 
 

@@ -359,10 +359,14 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
 def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
     if is_from(areas, "pandas", "Series"):
         # It has names: taken by position, an area could become another class's.
-        names = areas.index.tolist()  # type: ignore[union-attr]
-        if len(set(names)) < len(names):
-            raise InputError("`areas` must name each class once, got some more than once.")
-        areas = dict(zip(names, areas, strict=True))
+        series: Any = areas
+        repeated = series.index[series.index.duplicated()].tolist()
+        if repeated:
+            raise InputError(
+                f"`areas` must name each class once, got {show(repeated)} more than once.",
+                hint="sum them first, as `areas.groupby(level=0).sum()` does.",
+            )
+        areas = series.to_dict()
     areas = from_torch(areas)
     if isinstance(areas, Mapping):
         missing = [label for label in labels if label not in areas]
