@@ -380,5 +380,10 @@ def test_dask_cluster_with_a_worker_killed_on_the_way(
 @pytest.mark.dask
 def test_no_dask_scheduler(data: Path) -> None:
     require("distributed")
-    with pytest.raises(InputError, match=r"must answer at 'tcp://127\.0\.0\.1:9'"):
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(InputError, match=r"must answer at 'tcp://127\.0\.0\.1:9'"),
+    ):
         run_sweep(PLAN, places(data), dask_crew("tcp://127.0.0.1:9"), run=slices.run_slice)

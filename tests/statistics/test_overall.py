@@ -235,8 +235,8 @@ def _triangular(n_classes: int, rng: np.random.Generator) -> Floats:
 @pytest.mark.parametrize(
     ("n_classes", "sizes", "kind", "runs"),
     [
-        (8, (500, 50_000), "triangular", 120),
-        (10, (500, 5_000), "skewed", 60),
+        (8, (500, 50_000), "triangular", 60),
+        (10, (500, 5_000), "skewed", 30),
         (100, (20_000, 60_000), "skewed", 60),
         (100, (300_000, 300_000), "even", 60),
     ],
@@ -311,7 +311,7 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SETTINGS = [
     pytest.param(n_classes, size, runs, skewed, id=f"{n_classes}-{'skewed' if skewed else 'even'}")
-    for n_classes, size, runs in ((5, 1500, 120), (10, 2000, 60), (60, 6000, 20))
+    for n_classes, size, runs in ((5, 1500, 60), (10, 2000, 40), (60, 6000, 15))
     for skewed in (False, True)
 ]
 

@@ -141,7 +141,7 @@ def dask_crew(address: str) -> OpenCrew:
     @contextmanager
     def open_crew() -> Iterator[Crew]:
         try:
-            client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+            client = Client(address)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
             raise InputError(
                 f"A Dask scheduler must answer at {address!r}, but none does ({error}).",
