@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import as_numbers, from_torch, show, summed
+from deconfuse._checks import as_numbers, from_torch, summed
+from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.count_tables import is_frame
@@ -97,12 +98,21 @@ def _as_shares(a: Any, b: Any, *, names: tuple[str, str]) -> tuple[Any, Any]:
             f"Both matrices must have the same shape, got {first.shape} and {second.shape}.",
             hint="count both with the same `labels`.",
         )
-    names_a, names_b = getattr(a, "labels", None), getattr(b, "labels", None)
-    if names_a is not None and names_b is not None and names_a != names_b:
-        second = _align(second, names_a, names_b, names=names)
+    classes, given = _classes(a), _classes(b)
+    if classes is not None and given is not None and classes != given:
+        order = classes.align(given, names=[f"`{name}`" for name in names])
+        second = second[order][:, order]
     if sparse.issparse(first) != sparse.issparse(second):
         first, second = sparse.csr_array(first), sparse.csr_array(second)
     return _share(first), _share(second)
+
+
+def _classes(matrix: Any) -> Classes | None:
+    """Return the classes of a result over classes, None of numbers alone."""
+    named = getattr(matrix, "source", matrix)
+    if isinstance(named, ConfusionMatrix):
+        return named.classes
+    return Classes.of(named.labels) if hasattr(named, "labels") else None
 
 
 def _has_names(matrix: Any) -> bool:
@@ -114,25 +124,6 @@ def _share(matrix: Any) -> Any:
     # The total of the largest numbers overflows, that of their shares of the largest does not.
     matrix = matrix / matrix.max()
     return matrix / matrix.sum()
-
-
-def _align(
-    matrix: Any,
-    wanted: tuple[object, ...],
-    given: tuple[object, ...],
-    *,
-    names: tuple[str, str],
-) -> Any:
-    place = {name: position for position, name in enumerate(given)}
-    missing = [name for name in wanted if name not in place]
-    if missing:
-        raise InputError(
-            f"Both matrices must have the same classes, got {show(missing)} in `{names[0]}` only"
-            f" and {show(name for name in given if name not in set(wanted))} in `{names[1]}` only.",
-            hint="count both with the same `labels`.",
-        )
-    order = [place[name] for name in wanted]
-    return matrix[order][:, order]
 
 
 def _values(matrix: Any, name: str) -> NDArray[np.float64] | sparse.csr_array:

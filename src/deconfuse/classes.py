@@ -121,17 +121,27 @@ class Classes(Sequence[Label]):
         is_sorted = self.is_sorted and other.is_sorted
         return Classes(tuple(sorted(names)) if is_sorted else tuple(names), self.kind)
 
-    def align(self, other: Classes, *, what: str = "Matrices") -> npt.NDArray[np.intp]:
-        """Return the position in ``other`` of each of these names, which must be the same set."""
+    def align(
+        self,
+        other: Classes,
+        *,
+        names: Sequence[str] = ("the first", "the second"),
+        hint: str = "count both with the same `labels`.",
+    ) -> npt.NDArray[np.intp]:
+        """Return the position in ``other`` of each of these names, which must be the same set.
+
+        Error messages call the two matrices by ``names``.
+        """
         if self == other:
             return np.arange(len(self))
-        mine = [name for name in self if name not in other]
-        theirs = [name for name in other if name not in self]
-        if mine or theirs:
+        only = [
+            f"{show(missing)} only in {name}"
+            for name, mine, theirs in ((names[0], self, other), (names[1], other, self))
+            if (missing := [label for label in mine if label not in theirs])
+        ]
+        if only:
             raise InputError(
-                f"{what} must have the same classes, got {show(mine) or 'none'} only in the first"
-                f" and {show(theirs) or 'none'} only in the second.",
-                hint="count both with the same `labels`, or use `reindex`.",
+                f"Both matrices must have the same classes, got {' and '.join(only)}.", hint=hint
             )
         return other.positions(self)
 

@@ -270,7 +270,7 @@ def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
         ((predictions, hostile, "--against", "b"), "error: Two models are compared: give FILE_B"),
         ((predictions, predictions), "error: The two files must differ"),
         (("-", "-"), "error: Standard input can be read once, got - twice."),
-        ((predictions, hostile), "error: Compared files must have the same classes"),
+        ((predictions, hostile), "error: Both matrices must have the same classes"),
         ((predictions, "nope.csv"), "error: File 'nope.csv' does not exist."),
     ]:
         ran = run("compare", *args)

@@ -64,6 +64,19 @@ def test_classes_that_differ_are_named_on_both_sides(measure, names: tuple[str, 
         dc.ConfusionMatrix.from_counts(np.eye(3, dtype=int), labels)
         for labels in (["cat", "dog", "emu"], ["cat", "fox", "gnu"])
     )
-    message = f"got 'dog', 'emu' in `{names[0]}` only and 'fox', 'gnu' in `{names[1]}` only"
+    message = f"got 'dog', 'emu' only in `{names[0]}` and 'fox', 'gnu' only in `{names[1]}`"
     with pytest.raises(dc.InputError, match=message):
         measure(one, other)
+
+
+@pytest.mark.parametrize(
+    "together",
+    [dc.overlap, dc.compare, lambda a, b: a + b, lambda a, b: dc.Study({"one": a, "other": b})],
+    ids=["overlap", "compare", "add", "study"],
+)
+def test_false_and_true_are_not_the_classes_zero_and_one(together) -> None:
+    counts = [[50, 10], [3, 40]]
+    bools = dc.ConfusionMatrix.from_counts(counts, [False, True])
+    numbers = dc.ConfusionMatrix.from_counts(counts, [0, 1])
+    with pytest.raises(dc.InputError, match=r"classes.* got"):
+        together(bools, numbers)

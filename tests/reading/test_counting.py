@@ -420,3 +420,12 @@ def test_half_precision_labels_are_counted() -> None:
     half = np.array([1, 2, 2048], dtype=np.float16)
     cm = ConfusionMatrix.from_predictions(half, half)
     assert cm.labels == (1, 2, 2048)
+
+
+@pytest.mark.parametrize("answer", ["N/A", "n/a", "N/a", " n/A "])
+def test_an_outcome_in_any_spelling_with_normalize_text(answer: str) -> None:
+    cm = ConfusionMatrix.from_predictions(
+        ["a", "b", "a"], ["a", "b", answer], outcomes=["N/A"], normalize_text=True
+    )
+    assert cm.outcomes == ("N/A",)
+    assert cm.outcome_counts.tolist() == [[1], [0]]

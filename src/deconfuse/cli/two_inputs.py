@@ -58,7 +58,8 @@ def join_inputs(first: Input, second: Input, reading: Reading, matching: Matchin
     if matching.union:
         classes = one.classes.union(other.classes)
         one, other = one.reindex(classes), other.reindex(classes)
-    _refuse_other_classes(matching.files, one, other)
+    hint = "`--union` takes the classes of either, `--labels` those that you name."
+    one.classes.align(other.classes, names=list(map(called, matching.files)), hint=hint)
     if matching.id is None:
         _suggest_pairing(one, other, matching)
     elif reading.weight is not None:
@@ -171,27 +172,6 @@ def _join(
             hint=_APART,
         )
     return TwoModels(truth, np.asarray(first.y_pred), np.asarray(second.y_pred)[order])
-
-
-def _refuse_other_classes(
-    files: tuple[str, str], first: ConfusionMatrix, second: ConfusionMatrix
-) -> None:
-    from deconfuse._checks import show
-
-    mine, theirs = set(first.labels), set(second.labels)
-    only = [
-        f"{show(names, 5)} only in {called(file)}"
-        for file, names in (
-            (files[0], [label for label in first.labels if label not in theirs]),
-            (files[1], [label for label in second.labels if label not in mine]),
-        )
-        if names
-    ]
-    if only:
-        raise InputError(
-            f"Compared files must have the same classes, got {' and '.join(only)}.",
-            hint="`--union` takes the classes of either, `--labels` those that you name.",
-        )
 
 
 def _suggest_pairing(first: ConfusionMatrix, second: ConfusionMatrix, matching: Matching) -> None:

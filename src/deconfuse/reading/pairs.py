@@ -193,18 +193,16 @@ class _Sorted:
     def of(cls, column: CodedColumn, options: ClassOptions) -> _Sorted:
         if not options.outcomes and None not in column.values:
             return cls(column.name, dict(enumerate(column.values)), {})  # type: ignore[arg-type]
-        outcomes = {_folded(name) if options.normalize_text else name for name in options.outcomes}
-        spelled = {_folded(name): name for name in options.outcomes}
+        spelling = _folded if options.normalize_text else str
+        outcomes = {spelling(name): name for name in options.outcomes}
         labels: dict[int, Label] = {}
         found: dict[int, str] = {}
         for code, value in enumerate(column.values):
             if value is None:
                 if options.missing is not None:
                     found[code] = options.missing
-            elif isinstance(value, str) and value in outcomes:
-                found[code] = value
-            elif options.normalize_text and isinstance(value, str) and _folded(value) in outcomes:
-                found[code] = spelled[_folded(value)]
+            elif isinstance(value, str) and spelling(value) in outcomes:
+                found[code] = outcomes[spelling(value)]
             else:
                 labels[code] = value
         return cls(column.name, labels, found)

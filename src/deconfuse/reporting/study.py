@@ -265,14 +265,9 @@ def _matrices(given: Any) -> dict[str, ConfusionMatrix]:
             )
     first, *rest = matrices
     for name in rest:
-        only = set(matrices[name].labels) ^ set(matrices[first].labels)
-        if only:
-            raise InputError(
-                "The matrices must have the same classes, but only one has"
-                f" {show(sorted(only, key=str))}.",
-                hint="count all with the same `labels`.",
-            )
-        matrices[name] = matrices[name].reorder(matrices[first].labels)
+        classes = matrices[first].classes
+        classes.align(matrices[name].classes, names=[repr(first), repr(name)])
+        matrices[name] = matrices[name].reindex(classes)
     return matrices
 
 

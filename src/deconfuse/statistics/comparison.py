@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label, is_finite_number, show
+from deconfuse._checks import Label, is_finite_number
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
@@ -393,7 +393,10 @@ def compare(
     [(0, 0), (0, 2), (2, 0), (2, 2)]
     """
     check_level(level)
-    one, other = _aligned(as_confusion(first), as_confusion(second))
+    one, other = as_confusion(first), as_confusion(second)
+    hint = "count both with the same `labels`, or join classes with `merge_classes`."
+    one.classes.align(other.classes, hint=hint)
+    other = other.reindex(one.classes)
     added = chosen_epsilon(epsilon, one.n_classes)
     if added == 0:
         raise InputError(
@@ -445,24 +448,6 @@ def _scores(sides: list[Side], triples: Triples | None) -> Scores:
     same = triples.first == triples.second
     agreed[triples.true[same], triples.first[same]] = triples.counts[same]
     return Scores(sides[0].plain, sides[1].plain, agreed)
-
-
-def _aligned(
-    first: ConfusionMatrix, second: ConfusionMatrix
-) -> tuple[ConfusionMatrix, ConfusionMatrix]:
-    """Return both with the classes of the first, in its order."""
-    if first.labels == second.labels:
-        return first, second
-    missing = [label for label in first.labels if label not in set(second.labels)]
-    extra = [label for label in second.labels if label not in set(first.labels)]
-    if missing or extra:
-        raise InputError(
-            "Compared matrices must have the same classes, got"
-            f" {show(missing) or 'none'} only in the first and {show(extra) or 'none'} only in the"
-            " second.",
-            hint="count both with the same `labels`, or join classes with `merge_classes`.",
-        )
-    return first, second.reorder(first.labels)
 
 
 def _warn_if_drowned(sides: list[Side]) -> None:
