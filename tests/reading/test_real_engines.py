@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from deconfuse import ConfusionMatrix, MissingExtraError
-from deconfuse.reading import engine_tables
+from deconfuse.reading import engine_batches
 from tests.engines import IGNORE_PANDAS_VERSION, duckdb_connection
 
 
@@ -109,7 +109,7 @@ def test_lazy_scans_of_files(tmp_path: Path) -> None:
 def test_a_duckdb_relation_needs_one_library_for_its_result(
     monkeypatch: pytest.MonkeyPatch, present: str | None
 ) -> None:
-    monkeypatch.setattr(engine_tables, "find_spec", lambda name: name == present or None)
+    monkeypatch.setattr(engine_batches, "find_spec", lambda name: name == present or None)
     relation = duckdb_connection().sql("SELECT 'a' AS label, 'b' AS prediction")
     if present is None:
         with pytest.raises(MissingExtraError, match=r"needs pyarrow.*\n.*deconfuse\[arrow\]"):

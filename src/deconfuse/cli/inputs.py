@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deconfuse.cli.console import say, working
-from deconfuse.cli.options import Reading, split_names
+from deconfuse.cli.options import Reading
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def read_input(source: str, reading: Reading, wanted: Wanted | None = None) -> I
     with _opened(source, reading) as opened:
         is_matrix, samples = isinstance(opened, ConfusionMatrix), None
         if isinstance(opened, ConfusionMatrix):
-            cm = opened if reading.labels is None else _over(opened, reading.labels)
+            wanted_classes = reading.classes.with_types(opened.labels, is_text=False).labels
+            cm = opened if wanted_classes is None else opened.reindex(wanted_classes)
         else:
             with working(f"Counting {called(source)}"):
                 cm = opened.count(reading.columns, reading.classes)
@@ -80,21 +81,6 @@ def read_input(source: str, reading: Reading, wanted: Wanted | None = None) -> I
     beside = f", {cm.n_samples - cm.total:,.12g} with an outcome" if cm.outcomes else ""
     say(f"{called(source)}: {counted} of {classes}{beside}")
     return Input(cm, is_matrix, samples)
-
-
-def _over(cm: ConfusionMatrix, labels: str) -> ConfusionMatrix:
-    """Return a matrix over the classes of ``--labels``, in their order."""
-    from deconfuse.classes import parse_label
-
-    texts = split_names(labels, "--labels")
-    names = [parse_label(text, cm.classes.kind) for text in texts]
-    if None in names:
-        raise InputError(
-            f"`--labels` must be of the type of the classes, {cm.classes.kind}, got"
-            f" {texts[names.index(None)]!r}.",
-            hint=f"the data has {cm.labels[0]!r}, for instance.",
-        )
-    return cm.reindex(names)
 
 
 def read_matrices(sources: Sequence[str], reading: Reading) -> ConfusionMatrix:

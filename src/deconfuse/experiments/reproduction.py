@@ -26,7 +26,6 @@ from deconfuse.experiments.claims import LEAST_SEEDS, Claim, paper_claims
 from deconfuse.experiments.config import DATASETS, PAPER_MODEL
 from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.figures import CAPTIONS, NEEDS_ARRAYS, SHOWN, draw_all, pictures
-from deconfuse.experiments.findings import other_findings, summary_lines
 from deconfuse.experiments.grids import grid_section, read_grids, score_grids
 from deconfuse.experiments.human import (
     Comparison,
@@ -34,6 +33,7 @@ from deconfuse.experiments.human import (
     people_verdict,
     read_comparison,
 )
+from deconfuse.experiments.other_findings import other_findings, summary_lines
 from deconfuse.experiments.records import Record, read_records
 from deconfuse.experiments.text import (
     MARKS,

@@ -301,8 +301,9 @@ def geometry_sensitivity(
     for factor, count in itertools.product(factors, counts):
         some = coordinates[:, :count]
         found = [
-            confusions_of(bin_coordinates(some, which, cm.n_classes, factor), weightings)
+            confusions_of([binning.counts], weightings, binning)
             for which in (classes, moved)
+            for binning in [bin_coordinates(some, which, cm.n_classes, factor)]
         ]
         grid[factor, count] = found[0]
         by_chance.append(np.diag(geometry_agreement(found[1]).overlap))

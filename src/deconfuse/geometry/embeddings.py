@@ -15,7 +15,7 @@ from deconfuse._checks import show
 from deconfuse.errors import InputError
 from deconfuse.geometry.projection import row_blocks
 from deconfuse.reading.column_names import ColumnChoice, find_column
-from deconfuse.reading.engine_tables import collect
+from deconfuse.reading.engine_batches import collect
 
 __all__ = [
     "Embedding",

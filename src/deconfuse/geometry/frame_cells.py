@@ -14,7 +14,8 @@ from deconfuse.errors import InputError
 from deconfuse.geometry.gcm import GridOptions
 from deconfuse.geometry.grid import CODE_LIMIT, Grid, Spread, fit_grid
 from deconfuse.geometry.projection import FloatArray, Moments, Projection
-from deconfuse.reading.engine_tables import batches, can_stream, collect
+from deconfuse.geometry.result import Place
+from deconfuse.reading.engine_batches import batches, can_stream, collect
 
 __all__ = ["COUNT", "PRED", "TRUE", "LocatedPoints", "locate"]
 
@@ -25,17 +26,11 @@ TRUE, PRED, COUNT = "true", "pred", "n"
 
 
 @dataclass(frozen=True, eq=False)
-class LocatedPoints:
+class LocatedPoints(Place):
     """The cell, label and prediction of each point, not yet computed, and the grid behind them."""
 
     cells: nw.LazyFrame[Any]
     codes: list[str]
-    grid: Grid
-    projection: Projection | None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (() if self.projection is None else self.projection.notes) + self.grid.notes
 
     def counts(self) -> nw.LazyFrame[Any]:
         """Return how many points each (cell, label, prediction) that occurs holds."""
@@ -59,7 +54,7 @@ def locate(
         coordinates, axes = _project(points, names, projection)
     grid = fit_grid(_spread(coordinates, axes, points, names, total), options.bin_factor)
     cells, codes = _cells(coordinates, [axes[k] for k in grid.dimensions], grid)
-    return LocatedPoints(cells, codes, grid, projection)
+    return LocatedPoints(grid, projection, cells, codes)
 
 
 def _project(

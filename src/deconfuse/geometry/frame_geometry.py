@@ -32,11 +32,10 @@ from deconfuse.geometry.gcm import (
     weigh_all,
 )
 from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
-from deconfuse.geometry.histogram import CellCounts, minimum_overlaps
-from deconfuse.geometry.result import GeometricConfusion, cluster_weights, pair_amounts
-from deconfuse.normalization import Normalized
+from deconfuse.geometry.histogram import CellCounts
+from deconfuse.geometry.result import GeometricConfusion, confusions_of
 from deconfuse.reading.column_names import ColumnChoice, choose_columns
-from deconfuse.reading.engine_tables import collect
+from deconfuse.reading.engine_batches import collect
 from deconfuse.reading.frames import count_frame
 
 __all__ = ["geometric_confusions_from_frame"]
@@ -121,7 +120,7 @@ def geometric_confusions_from_frame(
     located = locate(points, names, int(cm.total), options)
     for note in located.notes:
         warn(note, GeometryWarning)
-    return _confusions(located, weigh_all(cm, epsilon))
+    return confusions_of(_slices(located, cm), weigh_all(cm, epsilon), located)
 
 
 def _as_frame(frame: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any]:
@@ -133,39 +132,6 @@ def _as_frame(frame: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any]:
             f" Ibis, got {type(frame).__name__}.",
             hint="for arrays, use `geometric_confusions`.",
         ) from error
-
-
-def _confusions(
-    located: LocatedPoints, weightings: dict[str, Normalized]
-) -> dict[str, GeometricConfusion]:
-    """Return one Geometric Confusion Matrix per weighting, from slices of the counts."""
-    cm = weightings["bi"].source
-    sums: list[Any] = [0.0] * len(weightings)
-    n_cells = 0
-    for counts in _slices(located, cm):
-        n_cells += counts.n_cells
-        amounts = [pair_amounts(counts, item) for item in weightings.values()]
-        overlaps = minimum_overlaps(counts, amounts, sparse=cm.is_sparse)
-        sums = [total + overlap for total, overlap in zip(sums, overlaps, strict=True)]
-    volume = located.grid.cell_volume
-    results = {}
-    for (name, item), total in zip(weightings.items(), sums, strict=True):
-        labels, predictions = cluster_weights(item)
-        results[name] = GeometricConfusion(
-            matrix=total * volume,
-            cell_volume=volume,
-            # Lemma 2: the volume of a cluster is r times the sum of its points' weights.
-            label_volumes=volume * labels,
-            prediction_volumes=volume * predictions,
-            n_cells=n_cells,
-            labels=cm.labels,
-            weighting=name,
-            normalized=item,
-            grid=located.grid,
-            projection=located.projection,
-            notes=located.notes,
-        )
-    return results
 
 
 def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]:

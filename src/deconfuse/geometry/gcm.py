@@ -268,7 +268,7 @@ def _fill(
     true, pred = classes
     cells, n_cells = grid.cells(coordinates)
     counts = CellCounts.of(cells, n_cells, true, pred, n_classes)
-    return Binning(cells, true, pred, counts, grid, projection)
+    return Binning(grid, projection, cells, true, pred, counts)
 
 
 def _average(
@@ -278,7 +278,7 @@ def _average(
     n_shifts: int,
 ) -> dict[str, GeometricConfusion]:
     """Return the matrices of one grid, or their means over a grid and its shifts."""
-    results = confusions_of(binning, weightings)
+    results = confusions_of([binning.counts], weightings, binning)
     if n_shifts == 1:
         return results
     sums = {name: g.matrix for name, g in results.items()}
@@ -286,7 +286,7 @@ def _average(
     for shares in grid_shifts(n_shifts, binning.grid.n_dimensions)[1:]:
         grid = binning.grid.shifted(shares)
         moved = _fill(grid, coordinates, classes, n_classes, binning.projection)
-        for name, g in confusions_of(moved, weightings).items():
+        for name, g in confusions_of([moved.counts], weightings, moved).items():
             sums[name] = sums[name] + g.matrix
     return {name: replace(g, matrix=sums[name] / n_shifts) for name, g in results.items()}
 

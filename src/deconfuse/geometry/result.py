@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,28 +25,34 @@ from deconfuse.geometry.projection import FloatArray, Projection, read_only
 from deconfuse.normalization import Normalized
 from deconfuse.reading.sequences import positions_of
 
-__all__ = ["Binning", "GeometricConfusion", "cluster_weights", "confusions_of", "pair_amounts"]
+__all__ = ["Binning", "GeometricConfusion", "Place", "confusions_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Binning:
+class Place:
+    """The grid that points are counted on, and the projection that leads there."""
+
+    grid: Grid
+    projection: Projection | None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what projection and grid had to handle."""
+        return (() if self.projection is None else self.projection.notes) + self.grid.notes
+
+
+@dataclass(frozen=True, eq=False)
+class Binning(Place):
     """Where each sample went: its cell and its two classes, as positions in ``labels``."""
 
     cells: IntArray
     true: IntArray
     pred: IntArray
     counts: CellCounts
-    grid: Grid
-    projection: Projection | None
 
     def __post_init__(self) -> None:
         for array in (self.cells, self.true, self.pred):
             read_only(array)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what projection and grid had to handle."""
-        return (() if self.projection is None else self.projection.notes) + self.grid.notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +176,7 @@ class GeometricConfusion:
             int(positions_of([value], Classes.of(self.labels), name=name)[0])
             for value, name in ((true, "true"), (pred, "pred"))
         )
-        amounts = pair_amounts(self.binning.counts, self.normalized)
+        amounts = _pair_amounts(self.binning.counts, self.normalized)
         return self.binning, PairOfClasses(row, column, amounts)
 
     def __repr__(self) -> str:
@@ -181,48 +187,49 @@ class GeometricConfusion:
 
 
 def confusions_of(
-    binning: Binning, weightings: Mapping[str, Normalized]
+    slices: Iterable[CellCounts], weightings: Mapping[str, Normalized], place: Place
 ) -> dict[str, GeometricConfusion]:
-    """Return one Geometric Confusion Matrix a weighting, from shared counts."""
-    counts, volume = binning.counts, binning.grid.cell_volume
-    amounts = {name: pair_amounts(counts, item) for name, item in weightings.items()}
+    """Return one Geometric Confusion Matrix per weighting.
+
+    ``slices`` are the counts by cell, each cell in one of them; ``place`` is where they were
+    counted.
+    """
     sparse = any(item.source.is_sparse for item in weightings.values())
-    overlaps = minimum_overlaps(counts, list(amounts.values()), sparse=sparse)
-    results = {}
-    for (name, item), overlap in zip(weightings.items(), overlaps, strict=True):
-        results[name] = GeometricConfusion(
-            matrix=overlap * volume,
+    n_cells = 0
+    overlaps: list[Any] = [0.0] * len(weightings)
+    labels, predictions = overlaps.copy(), overlaps.copy()
+    for counts in slices:
+        n_cells += counts.n_cells
+        amounts = [_pair_amounts(counts, item) for item in weightings.values()]
+        for k, overlap in enumerate(minimum_overlaps(counts, amounts, sparse=sparse)):
+            overlaps[k] = overlaps[k] + overlap
+            labels[k] = labels[k] + counts.label_table.totals(amounts[k])
+            predictions[k] = predictions[k] + counts.prediction_table.totals(amounts[k])
+    volume = place.grid.cell_volume
+    return {
+        name: GeometricConfusion(
+            matrix=overlaps[k] * volume,
             cell_volume=volume,
-            label_volumes=volume * counts.label_table.totals(amounts[name]),
-            prediction_volumes=volume * counts.prediction_table.totals(amounts[name]),
-            n_cells=counts.n_cells,
+            label_volumes=volume * labels[k],
+            prediction_volumes=volume * predictions[k],
+            n_cells=n_cells,
             labels=item.labels,
             weighting=name,
             normalized=item,
-            grid=binning.grid,
-            projection=binning.projection,
-            binning=binning,
-            notes=binning.notes,
+            grid=place.grid,
+            projection=place.projection,
+            binning=place if isinstance(place, Binning) else None,
+            notes=place.notes,
         )
-    return results
+        for k, (name, item) in enumerate(weightings.items())
+    }
 
 
-def pair_amounts(counts: CellCounts, normalized: Normalized) -> FloatArray:
+def _pair_amounts(counts: CellCounts, normalized: Normalized) -> FloatArray:
     """Return the weight of each row of the counts: that of its classes times its points."""
     true, pred, index = counts.pairs
     amounts: FloatArray = _weights(normalized, true, pred)[index] * counts.count
     return amounts
-
-
-def cluster_weights(normalized: Normalized) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of all points of each label cluster and of each prediction cluster."""
-    cells = scipy.sparse.coo_array(normalized.source.counts)
-    weights = cells.data * _weights(normalized, cells.row, cells.col)
-    labels, predictions = (
-        np.bincount(group, weights, minlength=normalized.n_classes).astype(np.float64, copy=False)
-        for group in (cells.row, cells.col)
-    )
-    return labels, predictions
 
 
 def _weights(normalized: Normalized, true: Any, pred: Any) -> FloatArray:

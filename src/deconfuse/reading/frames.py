@@ -28,7 +28,7 @@ from deconfuse.reading.column_names import (
     read_scores,
     refuse_unknown_scores,
 )
-from deconfuse.reading.engine_tables import as_frame, collect
+from deconfuse.reading.engine_batches import as_frame, collect
 from deconfuse.reading.label_columns import ONE_CLASS_HINT, Column, LabelColumn, read_series
 from deconfuse.reading.pairs import (
     MAX_PAIRS,

@@ -9,7 +9,7 @@ import pytest
 from making import make_record
 
 import deconfuse as dc
-from deconfuse.experiments import findings
+from deconfuse.experiments import other_findings as findings
 from deconfuse.experiments.config import ALPHAS, RunConfig
 from deconfuse.experiments.records import Record
 
