@@ -13,7 +13,7 @@ SOURCE = Path(deconfuse.__file__).parent
 
 # A module imports, when it is loaded, only from rows above its own or from its own package.
 ROWS = [
-    ["_version", "errors", "_files", "_memory", "_checks", "_text"],
+    ["_version", "errors", "_files", "_memory", "_checks", "_text", "_shown"],
     ["classes", "counts"],
     ["reading", "confusion", "examples"],
     ["scaling"],
@@ -29,17 +29,15 @@ BEFORE_THE_MATRIX = {"reading.words", "reading.tally", "reading.count_tables"}
 
 # Methods of an early type that need a later row import it when they are called.
 LATE = {
+    ("_shown", "reporting.display"),
     ("area", "reporting.table"),
     ("confusion", "normalization"),
-    ("confusion", "reporting.display"),
     ("confusion", "reporting.plots"),
     ("confusion", "statistics.metrics"),
-    ("normalization", "reporting.display"),
     ("normalization", "reporting.plots"),
     ("normalization", "reporting.tables"),
     ("normalization", "statistics.uncertainty"),
     ("statistics.comparison", "reporting.document"),
-    ("statistics.diagnosis", "reporting.display"),
     ("statistics.diagnosis", "reporting.document"),
 }
 

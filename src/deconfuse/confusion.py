@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deconfuse._checks import CountMatrix, Label, needs_pandas, show
+from deconfuse._shown import ShownMatrix
 from deconfuse.classes import Classes
-from deconfuse.counts import Counts
+from deconfuse.counts import Counts, dense
 from deconfuse.errors import InputError
 from deconfuse.reading.count_tables import (
     by_position,
@@ -36,7 +37,7 @@ __all__ = ["ConfusionMatrix"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConfusionMatrix:
+class ConfusionMatrix(ShownMatrix):
     """Counts of (true class, predicted class) pairs, with the names of the classes.
 
     Most people make one with `from_predictions`, `from_counts`, `from_frame` or `from_file`.
@@ -554,7 +555,7 @@ class ConfusionMatrix:
 
     def _block(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         block = self._cells.cells[rows, columns]
-        return np.asarray(block if isinstance(block, np.ndarray) else block.toarray())
+        return dense(block)
 
     @property
     def label_counts(self) -> npt.NDArray[Any]:
@@ -905,21 +906,6 @@ class ConfusionMatrix:
             f"<ConfusionMatrix of {self.n_classes:,} classes ({names}{more}):"
             f" total {self.total:,}, {hits:,} on the diagonal{beside}>"
         )
-
-    def __str__(self) -> str:
-        from deconfuse.reporting.display import matrix_text
-
-        return matrix_text(self)
-
-    def _repr_html_(self) -> str:
-        from deconfuse.reporting.display import matrix_html
-
-        return matrix_html(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from deconfuse.reporting.display import mimebundle
-
-        return mimebundle(self, self._repr_html_())
 
 
 def _unpickled(

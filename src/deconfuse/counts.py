@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from deconfuse._checks import CountMatrix, as_count_matrix
 from deconfuse.errors import InputError
 
-__all__ = ["Counts", "add_at", "placed"]
+__all__ = ["Counts", "add_at", "dense", "placed"]
 
 # Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
 _ALWAYS_DENSE = 2048
@@ -90,12 +90,7 @@ class Counts:
 
     def dense(self) -> npt.NDArray[Any]:
         """Return the cells as one array."""
-        return self.cells if isinstance(self.cells, np.ndarray) else self.cells.toarray()
-
-    def entries(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return rows, columns and values of the cells above zero."""
-        found = sp.coo_array(self.cells)
-        return found.row, found.col, found.data
+        return dense(self.cells)
 
     def take(self, order: npt.NDArray[Any]) -> Counts:
         """Return the matrix of some classes, in an order."""
@@ -184,6 +179,11 @@ def placed(
         return cells if isinstance(cells, np.ndarray) else _without_zeros(sp.csr_array(cells))
     found = sp.coo_array(cells)
     return add_at(rows[found.row], columns[found.col], found.data, n_classes)
+
+
+def dense(matrix: Any) -> npt.NDArray[Any]:
+    """Return a matrix as an array, also one that is sparse."""
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
 def _without_zeros(matrix: sp.csr_array) -> sp.csr_array:

@@ -17,7 +17,9 @@ from scipy import sparse
 from scipy.special import gammaincinv
 
 from deconfuse._checks import Label, is_finite_number, is_whole_number, needs_pandas, show
+from deconfuse._shown import ShownMatrix
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import dense
 from deconfuse.errors import (
     InputError,
     NotScalableError,
@@ -55,7 +57,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Normalized:
+class Normalized(ShownMatrix):
     """A normalized confusion matrix in factored form: ``left (counts + epsilon) right``.
 
     Attributes
@@ -276,9 +278,9 @@ class Normalized:
             import pandas as pd
 
         matrix = self.matrix
-        dense = np.array(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()
+        cells = np.array(dense(matrix))
         index = pd.Index(self.labels, name="true")
-        return pd.DataFrame(dense, index=index, columns=pd.Index(self.labels, name="predicted"))
+        return pd.DataFrame(cells, index=index, columns=pd.Index(self.labels, name="predicted"))
 
     def to_markdown(self) -> str:
         """Return the matrix as a Markdown table, with true classes on rows.
@@ -338,25 +340,9 @@ class Normalized:
             text += f", {self.scaling.status.name.lower()}, residual {self.scaling.residual:.1g}"
         return text + ">"
 
-    def __str__(self) -> str:
-        from deconfuse.reporting.display import matrix_text
-
-        return matrix_text(self)
-
-    def _repr_html_(self) -> str:
-        from deconfuse.reporting.display import matrix_html
-
-        return matrix_html(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from deconfuse.reporting.display import mimebundle
-
-        return mimebundle(self, self._repr_html_())
-
 
 def _line(part: Any) -> FloatArray:
-    dense = part.toarray() if sparse.issparse(part) else part
-    return np.asarray(dense, dtype=np.float64).ravel()
+    return dense(part).astype(np.float64).ravel()
 
 
 def normalize(

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from deconfuse._checks import Label, needs_pandas, show
 from deconfuse.agreement import overlap
+from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.geometry.embeddings import check_bin_factor, check_components
 from deconfuse.geometry.gcm import WEIGHTINGS, bin_coordinates, prepare, weigh_all
@@ -163,8 +164,7 @@ def _overlaps(
 
 
 def _part(matrix: FloatArray | scipy.sparse.csr_array, kept: IntArray) -> FloatArray:
-    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-    part: FloatArray = dense[np.ix_(kept, kept)]
+    part: FloatArray = dense(matrix)[np.ix_(kept, kept)]
     return part
 
 

@@ -112,7 +112,7 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    subject : ConfusionMatrix, Normalized, Diagnosis or Study
+    subject : ConfusionMatrix, Normalized, Diagnosis, Comparison or Study
     html : str
         Its static form.
     """
@@ -136,14 +136,18 @@ def mimebundle(subject: Any, html: str) -> dict[str, Any]:
 
 
 def _study(subject: Any) -> Study | None:
-    """Return the study of what a notebook shows, None where there is no sample."""
+    """Return the study of what a notebook shows, None where there is none to show."""
     from deconfuse.reporting.study import Study
+    from deconfuse.statistics.comparison import Comparison
     from deconfuse.statistics.diagnosis import Diagnosis
 
     if isinstance(subject, Study):
         return subject
     if isinstance(subject, Diagnosis):
         return Study.of(subject)
+    if isinstance(subject, Comparison):
+        # A page of two matrices would compare them again.
+        return None
     if isinstance(subject, Normalized):
         # What was computed with an epsilon of its own is shown with it.
         epsilon = subject.epsilon if subject.method == "bi" else None

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.stats import norm
 
 from deconfuse._version import __version__
+from deconfuse.counts import dense
 from deconfuse.geometry.compare import geometry_agreement
 from deconfuse.geometry.embeddings import check_embeddings
 from deconfuse.geometry.gcm import geometric_confusions
@@ -104,7 +105,7 @@ def _closeness(bi: Normalized, shown: Shown) -> FloatArray:
     """Return the bi-normalized cells of the shown classes, the bucket's as zeros."""
     kept = shown.kept
     part: Any = bi.source.counts[kept][:, kept]
-    counts = part.toarray() if sparse.issparse(part) else part
+    counts = dense(part)
     values = np.zeros((shown.n, shown.n))
     size = kept.size
     values[:size, :size] = bi.left[kept][:, None] * (counts + bi.epsilon) * bi.right[kept]
@@ -261,11 +262,11 @@ def _geometry(
             n_components=min(_COMPONENTS, points.shape[1]),
         )
         for weighting, gcm in found.items():
-            dense = gcm.matrix if isinstance(gcm.matrix, np.ndarray) else gcm.matrix.toarray()
+            overlaps = dense(gcm.matrix)
             # Volumes depend on the unit of the embeddings; shown is the share of them, with the
             # total that the normalization of the same name has.
             total = 1.0 if weighting == "all" else float(cm.n_classes)
-            matrices[weighting] = encode(dense * (total / max(dense.sum(), 1e-300)), "f4")
+            matrices[weighting] = encode(overlaps * (total / max(overlaps.sum(), 1e-300)), "f4")
         table = geometry_agreement(found)
         agreement = {
             weighting: dict(zip(table.normalizations, map(float, row), strict=True))

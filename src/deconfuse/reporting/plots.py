@@ -17,11 +17,12 @@ import numpy.typing as npt
 from deconfuse._checks import show
 from deconfuse._files import atomic_write
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName, Normalized
 from deconfuse.reporting import drawing
 from deconfuse.reporting.beside import BAR_ROOM, Beside, draw_margins, draw_outcomes
-from deconfuse.reporting.tables import SUMS, dense, values_to_read
+from deconfuse.reporting.tables import SUMS, values_to_read
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:

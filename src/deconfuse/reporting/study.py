@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label, show
+from deconfuse._shown import ShownDocument
 from deconfuse._text import quoted
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, UndefinedCellsWarning
@@ -31,8 +32,6 @@ from deconfuse.statistics.similarity import pair_table
 from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from deconfuse.statistics.estimate import BiEstimate
 
 __all__ = ["MAX_SHOWN", "METHODS", "MethodName", "Shown", "Study"]
@@ -66,7 +65,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(ShownDocument):
     """Confusion matrices of the same classes, and all that is computed from them, each once.
 
     Parameters
@@ -232,20 +231,6 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study of {show(self.names)}: {self.headline}>"
-
-    def __str__(self) -> str:
-        return self.document.to_text()
-
-    def __rich__(self) -> Group:
-        return self.document.to_rich()
-
-    def _repr_html_(self) -> str:
-        return self.document.to_html()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from deconfuse.reporting.display import mimebundle
-
-        return mimebundle(self, self._repr_html_())
 
 
 def _matrices(given: Any) -> dict[str, ConfusionMatrix]:

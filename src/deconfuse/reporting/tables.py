@@ -9,14 +9,14 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from deconfuse._text import escape_formulas, plain_value, printable, shorten
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.reading.count_tables import CORNER
@@ -253,11 +253,6 @@ def values_to_read(n: Normalized, most: int | None = None) -> npt.NDArray[np.flo
 def full_count(count: float) -> str:
     """Return a count with all its digits."""
     return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.12g}"
-
-
-def dense(matrix: Any) -> npt.NDArray[Any]:
-    """Return a matrix as an array, also one that is sparse."""
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 def _ratio(value: float) -> str:

@@ -104,7 +104,7 @@ class Attribution:
         """Log of every count over the typical error, for matrices small enough."""
         source = self.source
         refuse_if_too_large((source.n_classes, source.n_classes), "The attribution")
-        counts = source.counts if isinstance(source.counts, np.ndarray) else source.counts.toarray()
+        counts = source.dense()
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(counts) - self.base)
 

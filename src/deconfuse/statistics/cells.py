@@ -12,6 +12,7 @@ from scipy.stats import false_discovery_control
 
 from deconfuse._checks import is_finite_number, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import dense
 from deconfuse.errors import InputError
 
 __all__ = [
@@ -197,8 +198,7 @@ def check_level(level: float) -> float:
 
 
 def _dense(matrix: Any) -> FloatArray:
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return np.asarray(dense, dtype=np.float64)
+    return dense(matrix).astype(np.float64, copy=False)
 
 
 def adjust(p_values: FloatArray, correction: Correction) -> FloatArray:

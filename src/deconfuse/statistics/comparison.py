@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label, is_finite_number
+from deconfuse._shown import ShownDocument
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
@@ -32,7 +32,7 @@ from deconfuse.statistics.score_differences import RecallDifferences, ScoreDiffe
 from deconfuse.statistics.similarity_test import similarity_test
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from deconfuse.reporting.document import Document
 
 __all__ = ["CellDifference", "Comparison", "compare"]
 
@@ -55,7 +55,7 @@ class CellDifference:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(ShownDocument):
     """How two confusion matrices differ: which is better, and what changed underneath.
 
     Every difference is the second minus the first.
@@ -259,31 +259,12 @@ class Comparison:
 
         return to_dict(self)
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON text, which any JSON reader takes (no NaN, no infinity).
-
-        Parameters
-        ----------
-        indent : int, optional
-            Spaces a level; by default all on one line.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> import json, deconfuse as dc
-        >>> c = dc.compare([[80, 20], [9, 91]], [[50, 50], [9, 91]])
-        >>> json.loads(c.to_json())["is_paired"]
-        False
-        """
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
-    def __str__(self) -> str:
+    @property
+    def document(self) -> Document:
+        """The sentences and tables that are shown."""
         from deconfuse.reporting.document import comparison_document
 
-        return comparison_document(self).to_text()
+        return comparison_document(self)
 
     def __repr__(self) -> str:
         low, high = self.overlap_interval
@@ -292,16 +273,6 @@ class Comparison:
             f" {self.accuracy.second:.3f}, Overlap {self.overlap:.3f} ({low:.3f} to {high:.3f}),"
             f" p = {self.p_value:.3g}>"
         )
-
-    def __rich__(self) -> Group:
-        from deconfuse.reporting.document import comparison_document
-
-        return comparison_document(self).to_rich()
-
-    def _repr_html_(self) -> str:
-        from deconfuse.reporting.document import comparison_document
-
-        return comparison_document(self).to_html()
 
 
 def compare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label, needs_pandas
+from deconfuse._shown import ShownDocument
 from deconfuse._text import plain_value
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -34,7 +34,8 @@ from deconfuse.statistics.tree import Hierarchy, hierarchy
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
+
+    from deconfuse.reporting.document import Document
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -46,7 +47,7 @@ _TOP_CELLS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(ShownDocument):
     """What a confusion matrix says of its classifier.
 
     Attributes
@@ -151,7 +152,7 @@ class Diagnosis:
         return {
             "labels": plain_value(self.labels),
             "total": plain_value(self.source.total),
-            "counts": plain_value(_dense(self.source)) if every else None,
+            "counts": plain_value(self.source.dense()) if every else None,
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
@@ -186,27 +187,6 @@ class Diagnosis:
             "order": plain_value(self.order) if tree else None,
         }
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return `to_dict` as JSON text, which any JSON reader takes (no NaN, no infinity).
-
-        Parameters
-        ----------
-        indent : int, optional
-            Spaces a level; by default all on one line.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> import json, deconfuse as dc
-        >>> d = dc.diagnose([[80, 20], [9, 91]])
-        >>> json.loads(d.to_json())["look_alikes"][0]["count"]
-        20.0
-        """
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
-
     def to_pandas(self) -> pd.DataFrame:
         """Return the findings as a DataFrame, one row per finding, in the order they are shown.
 
@@ -229,28 +209,15 @@ class Diagnosis:
             columns=columns,
         )
 
-    def __str__(self) -> str:
+    @property
+    def document(self) -> Document:
+        """The sentences and tables that are shown."""
         from deconfuse.reporting.document import diagnosis_document
 
-        return diagnosis_document(self).to_text()
+        return diagnosis_document(self)
 
     def __repr__(self) -> str:
         return f"<Diagnosis of {self.headline}>"
-
-    def __rich__(self) -> Group:
-        from deconfuse.reporting.document import diagnosis_document
-
-        return diagnosis_document(self).to_rich()
-
-    def _repr_html_(self) -> str:
-        from deconfuse.reporting.document import diagnosis_document
-
-        return diagnosis_document(self).to_html()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from deconfuse.reporting.display import mimebundle
-
-        return mimebundle(self, self._repr_html_())
 
 
 def diagnose(
@@ -336,10 +303,6 @@ def diagnose(
 
 def _estimate(estimate: BiEstimate) -> dict[str, Any]:
     return {name: plain_value(getattr(estimate, name)) for name in ("matrix", "low", "high")}
-
-
-def _dense(cm: ConfusionMatrix) -> NDArray[Any]:
-    return cm.counts if isinstance(cm.counts, np.ndarray) else cm.counts.toarray()
 
 
 def _record(item: Any) -> dict[str, Any]:

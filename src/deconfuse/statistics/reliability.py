@@ -121,7 +121,7 @@ class Reliability:
         """Warnings for every cell, for matrices small enough to be dense."""
         source = self.normalized.source
         refuse_if_too_large((source.n_classes, source.n_classes), "The warnings of all cells")
-        counts = source.counts if isinstance(source.counts, np.ndarray) else source.counts.toarray()
+        counts = source.dense()
         smaller = _log_weights(self.at_smaller_epsilon)
         larger = _log_weights(self.at_larger_epsilon)
         epsilon = self.normalized.epsilon

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.scaling import scale
@@ -64,9 +65,7 @@ class Side:
         )
         if normalized.source.total == 0:
             raise InputError("Compared matrices must have samples, but one has none.")
-        matrix = normalized.matrix
-        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-        return cls(cells, plain, np.asarray(dense), normalized.epsilon)
+        return cls(cells, plain, dense(normalized.matrix), normalized.epsilon)
 
     @cached_property
     def normalize(self) -> Callable[[FloatArray], FloatArray]:

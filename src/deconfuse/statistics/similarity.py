@@ -13,6 +13,7 @@ from scipy.stats import norm, rankdata
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import dense
 from deconfuse.scaling import scale
 from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.estimate import BiEstimate
@@ -218,9 +219,7 @@ def pick_cells(matrix: Any, at: tuple[IntArray, IntArray]) -> FloatArray:
     """Return some cells of a dense or sparse matrix, by rows and columns."""
     if len(at[0]) == 0:
         return np.zeros(0)
-    picked = matrix[at[0], at[1]]
-    dense = picked.toarray() if sparse.issparse(picked) else picked
-    return np.asarray(dense, dtype=np.float64).ravel()
+    return dense(matrix[at[0], at[1]]).astype(np.float64, copy=False).ravel()
 
 
 class StandingOut(NamedTuple):
