@@ -289,7 +289,7 @@ class TestAgreement:
     def test_different_classes_are_refused(self) -> None:
         a = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "dog"])
         b = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "owl"])
-        with pytest.raises(dc.InputError, match="got 'dog' in `a` only and 'owl' in `b` only"):
+        with pytest.raises(dc.InputError, match="got 'dog' only in `a` and 'owl' only in `b`"):
             dc.overlap(a, b)
 
     def test_kl_is_infinite_where_the_second_has_no_mass(self) -> None:

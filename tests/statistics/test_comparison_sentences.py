@@ -178,7 +178,8 @@ def check_rest(found: Comparison, lines: list[str]) -> None:
         lines[-1],
     )
     assert told, lines[-1]
-    assert number(told[1]) == (found.p_values < 0.05).sum()
+    # Draws can give 0.05 itself, which is significant at 0.05.
+    assert number(told[1]) == (found.p_values <= 0.05).sum()
     assert number(told[2]) == len(found.labels) ** 2
 
 
