@@ -616,6 +616,20 @@ def test_a_cell_lists_its_samples_with_pictures(open_report: Open) -> None:
     )
     assert shown == [[f"id <i>{row}</i>.png", 8] for row in rows[:4]]
     assert f"here 4 of {rows.size}" in reader.text(".inspector")
+    thumbnail = reader.page.locator(".samples button").first
+    thumbnail.click()
+    large = reader.page.locator("dialog.enlarged img")
+    assert large.get_attribute("alt") == f"id <i>{rows[0]}</i>.png"
+    assert large.bounding_box()["width"] > 6 * thumbnail.bounding_box()["width"]
+    reader.page.keyboard.press("ArrowRight")
+    reader.page.get_by_label("next picture").click()
+    assert "3 of 4" in reader.text("dialog.enlarged")
+    assert large.get_attribute("alt") == f"id <i>{rows[2]}</i>.png"
+    # The arrow moved the picture, not the selected cell behind it.
+    assert f"cell={i}.{j}" in reader.hash()
+    reader.page.keyboard.press("Escape")
+    assert reader.page.locator("dialog.enlarged").count() == 0
+    assert f"cell={i}.{j}" in reader.hash()
     plain = open_report(cm, f"#cell={i}.{j}", samples=dc.Samples(true, pred))
     assert plain.page.locator(".samples").first.locator("li").all_inner_texts() == [
         str(row) for row in rows[:12]

@@ -32,12 +32,49 @@ export function samplesOf(samples, cell) {
   return found;
 }
 
-/** @param {Sample} sample @param {string} noun */
-function sampleItem({ id, image, text, score }, noun) {
-  const sure = Number.isNaN(score) ? "" : `, score ${short(score)}`;
-  const title = `${noun} ${id}${sure}`;
-  if (image) return h("li", { class: "sample" }, h("img", { src: image, alt: title, title, loading: "lazy",
-    decoding: "async" }));
+/** What a sample is called, and how confident the model was. @param {Sample} sample @param {string} noun */
+function titleOf({ id, score }, noun) {
+  return `${noun} ${id}${Number.isNaN(score) ? "" : `, score ${short(score)}`}`;
+}
+
+/**
+ * Show a picture large, with the ones before and after it a key away.
+ * @param {HTMLElement} opener a thumbnail's button @param {Sample[]} pictures @param {number} at @param {string} noun
+ */
+function enlarge(opener, pictures, at, noun) {
+  const image = h("img", {});
+  const caption = h("p", { "aria-live": "polite" });
+  const show = (/** @type {number} */ to) => {
+    at = (to + pictures.length) % pictures.length;
+    const title = titleOf(pictures[at], noun);
+    image.src = pictures[at].image;
+    image.alt = title;
+    caption.replaceChildren(h("bdi", {}, title), h("span", { class: "soft" }, ` ${at + 1} of ${pictures.length}`));
+  };
+  const step = (/** @type {number} */ by, /** @type {string} */ sign, /** @type {string} */ name) =>
+    h("button", { type: "button", class: "toggle icon", "aria-label": name, onclick: () => show(at + by) }, sign);
+  const dialog = h("dialog", { class: "enlarged", "aria-label": "picture", onclose: () => dialog.remove() },
+    h("form", { method: "dialog" }, h("button", { class: "toggle icon close", "aria-label": "close picture" }, "×")),
+    image, h("div", { class: "steps" }, step(-1, "‹", "previous picture"), caption, step(1, "›", "next picture")));
+  dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "ArrowLeft" || event.key === "ArrowRight") show(at + (event.key === "ArrowLeft" ? -1 : 1));
+  });
+  show(at);
+  opener.closest(".explorer")?.append(dialog);
+  dialog.showModal();
+}
+
+/** @param {Sample[]} found @param {number} at @param {string} noun */
+function sampleItem(found, at, noun) {
+  const { id, image, text } = found[at];
+  const title = titleOf(found[at], noun);
+  if (image) {
+    const pictures = found.filter((sample) => sample.image);
+    const button = h("button", { type: "button", title: `${title}: show it larger`,
+      onclick: () => enlarge(button, pictures, pictures.indexOf(found[at]), noun) },
+    h("img", { src: image, alt: title, loading: "lazy", decoding: "async" }));
+    return h("li", { class: "sample" }, button);
+  }
   if (text) return h("li", { class: "sample words" }, h("bdi", {}, text), h("span", { class: "soft" }, ` ${title}`));
   return h("li", { class: "sample text" }, h("bdi", { title }, id));
 }
@@ -49,7 +86,7 @@ function sampleList(found, noun, title, total) {
   const style = found.some((sample) => sample.image) ? " pictures" : found.some((sample) => sample.text) ? " texts" : "";
   return [
     h("h4", {}, title, h("span", { class: "soft" }, ` ${some}`)),
-    h("ul", { class: `samples${style}` }, ...found.map((sample) => sampleItem(sample, noun))),
+    h("ul", { class: `samples${style}` }, ...found.map((_, at) => sampleItem(found, at, noun))),
   ];
 }
 
