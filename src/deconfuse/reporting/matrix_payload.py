@@ -213,8 +213,7 @@ def _intervals(
     for method, n in normalized.items():
         if method == "bi":
             # The definition has none: it is exact for these counts.
-            estimate = study.diagnosis(name).estimate
-            low, high = estimate.low[i, j], estimate.high[i, j]
+            low, high = study.diagnosis(name).estimate.intervals_at(i, j)
         else:
             low, high = _share_interval(n, i, j, study.level)
         table[method] = IntervalPayload(encode(low, "f4"), encode(high, "f4"))
