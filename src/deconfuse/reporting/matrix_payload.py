@@ -83,7 +83,7 @@ def _number(value: Any) -> float:
 
 def _pooled_counts(cm: ConfusionMatrix, shown: Shown) -> tuple[IntArray, NDArray[Any]]:
     """Return the nonzero cells of the shown matrix, ascending, and their counts."""
-    entries = sparse.coo_array(cm.counts)
+    entries = cm._square.entries
     place = shown.place(cm.n_classes)
     keys = place[entries.row] * shown.n + place[entries.col]
     cells, inverse = np.unique(keys, return_inverse=True)
