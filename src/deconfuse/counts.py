@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _ALWAYS_DENSE = 2048
 _INT64_MAX = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Counts:
     """Read-only cells of a square matrix, with the sampling variance of each.
 
@@ -91,6 +92,18 @@ class Counts:
     def dense(self) -> npt.NDArray[Any]:
         """Return the cells as one array."""
         return dense(self.cells)
+
+    @cached_property
+    def entries(self) -> sp.coo_array:
+        """The nonzero cells with their rows and columns; found once, since many ask for them."""
+        return sp.coo_array(self.cells)
+
+    @property
+    def entry_variances(self) -> npt.NDArray[Any]:
+        """The variances of these cells."""
+        if not self.is_weighted:
+            return self.entries.data
+        return np.asarray(self.variances[self.entries.row, self.entries.col]).ravel()
 
     def take(self, order: npt.NDArray[Any]) -> Counts:
         """Return the matrix of some classes, in an order."""

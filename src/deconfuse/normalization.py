@@ -161,7 +161,7 @@ class Normalized(ShownMatrix):
         """
         if not is_whole_number(k) or k < 1:
             raise InputError(f"`k` must be a whole number of at least 1, got {k!r}.")
-        entries = sparse.coo_array(self.source.counts)
+        entries = self.source._square.entries
         keep = entries.data > 0
         if not diagonal:
             keep &= entries.row != entries.col
@@ -247,9 +247,10 @@ class Normalized(ShownMatrix):
         >>> [round(cm.normalize(method).effective_samples, 1) for method in ("all", "row", "col")]
         [100.0, 36.0, 59.0]
         """
-        cells = sparse.coo_array(self.source.counts)
+        counts = self.source._square
+        cells = counts.entries
         weights = self.weights_at(cells.row, cells.col)
-        squares = float((weights**2 * sparse.coo_array(self.source.variances).data).sum())
+        squares = float((weights**2 * counts.entry_variances).sum())
         return float((weights * cells.data).sum() ** 2 / squares) if squares > 0 else 0.0
 
     def standard_errors(self) -> FloatArray:

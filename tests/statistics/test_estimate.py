@@ -202,6 +202,12 @@ def test_classes_without_samples_are_nan_and_named() -> None:
     assert np.isnan(estimate.row("c")).all()
     assert np.isnan(estimate.cell("a", "c").value)
     np.testing.assert_array_equal(estimate.diagonal, estimate.matrix.diagonal())
+    # Some cells have the intervals that they have among all.
+    rows, columns = np.array([0, 4, 3, 2, 1, 0]), np.array([0, 4, 1, 0, 1, 3])
+    for some, every in zip(
+        estimate.intervals_at(rows, columns), (estimate.low, estimate.high), strict=True
+    ):
+        np.testing.assert_array_equal(some, every[rows, columns])
 
 
 def test_a_label_that_is_never_predicted_has_no_estimate_and_changes_no_other() -> None:

@@ -83,7 +83,7 @@ def _number(value: Any) -> float:
 
 def _pooled_counts(cm: ConfusionMatrix, shown: Shown) -> tuple[IntArray, NDArray[Any]]:
     """Return the nonzero cells of the shown matrix, ascending, and their counts."""
-    entries = sparse.coo_array(cm.counts)
+    entries = cm._square.entries
     place = shown.place(cm.n_classes)
     keys = place[entries.row] * shown.n + place[entries.col]
     cells, inverse = np.unique(keys, return_inverse=True)
@@ -213,8 +213,7 @@ def _intervals(
     for method, n in normalized.items():
         if method == "bi":
             # The definition has none: it is exact for these counts.
-            estimate = study.diagnosis(name).estimate
-            low, high = estimate.low[i, j], estimate.high[i, j]
+            low, high = study.diagnosis(name).estimate.intervals_at(i, j)
         else:
             low, high = _share_interval(n, i, j, study.level)
         table[method] = IntervalPayload(encode(low, "f4"), encode(high, "f4"))

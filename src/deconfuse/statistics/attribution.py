@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse._memory import refuse_if_too_large
@@ -116,7 +115,7 @@ class Attribution:
     def top(self, k: int = 10) -> list[CellAttribution]:
         """Return the ``k`` error cells with most samples, largest first."""
         check_at_least_one(k, "k")
-        cells = sparse.coo_array(self.source.counts)
+        cells = self.source._square.entries
         errors = np.flatnonzero((cells.row != cells.col) & (cells.data > 0))
         order = errors[np.argsort(-cells.data[errors], kind="stable")[:k]]
         return [

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
@@ -146,7 +145,7 @@ def _ratios(cm: ConfusionMatrix, level: float) -> FloatArray:
 
 def _share_sums(cm: ConfusionMatrix, labels: FloatArray) -> ShareSums:
     """Return the column sums of the row-normalized matrix, over classes seen."""
-    counts, variances = sparse.coo_array(cm.counts), sparse.coo_array(cm.variances)
+    counts = cm._square.entries
     spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         row_sizes = labels**2 / spread
@@ -156,7 +155,7 @@ def _share_sums(cm: ConfusionMatrix, labels: FloatArray) -> ShareSums:
     sizes = row_sizes[rows]
     if cm.is_weighted:
         # Samples as effective as the variance of the share says, where it says anything.
-        own = sparse.csr_array(variances)[rows, columns]
+        own = cm._square.entry_variances[some]
         variance = ((1 - 2 * share) * own + share**2 * spread[rows]) / labels[rows] ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = share * (1 - share) / variance

@@ -93,19 +93,18 @@ def steady_variances(cm: ConfusionMatrix) -> sparse.csr_array:
     a cell: the rare heavy ones are missing. So each cell gets so many samples more that weigh what
     an effective sample of its row does. The sum of a row stays.
     """
-    variances = sparse.csr_array(cm.variances, dtype=np.float64)
+    entries = cm._square.entries
     if not cm.is_weighted:
-        return variances
-    entries = sparse.coo_array(cm.counts, dtype=np.float64)
-    rows, places, n_classes = entries.row, (entries.row, entries.col), cm.n_classes
-    squares = np.asarray(variances[places], dtype=np.float64).ravel()
-    sums, noise = (np.bincount(rows, values, n_classes) for values in (entries.data, squares))
+        return sparse.csr_array(entries, dtype=np.float64)
+    rows, values, n_classes = entries.row, entries.data.astype(np.float64), cm.n_classes
+    squares = cm._square.entry_variances.astype(np.float64)
+    sums, noise = (np.bincount(rows, each, n_classes) for each in (values, squares))
     unit = np.divide(noise, sums, out=np.ones(n_classes), where=sums > 0)[rows]
-    steady = (squares / unit + _USUAL_SAMPLES * unit) / (entries.data / unit + _USUAL_SAMPLES)
-    steady *= entries.data
+    steady = (squares / unit + _USUAL_SAMPLES * unit) / (values / unit + _USUAL_SAMPLES)
+    steady *= values
     together = np.bincount(rows, steady, n_classes)
     steady *= np.divide(noise, together, out=np.ones(n_classes), where=together > 0)[rows]
-    return sparse.csr_array((steady, places), shape=variances.shape)
+    return sparse.csr_array((steady, (rows, entries.col)), shape=entries.shape)
 
 
 def sample_unit(cm: ConfusionMatrix) -> float:
@@ -124,7 +123,7 @@ def two_sided(cm: ConfusionMatrix) -> NDArray[np.intp]:
     would be read into what the other classes lose to it. Where no class is on both sides, these are
     all classes.
     """
-    cells = sparse.coo_array(cm.counts)
+    cells = cm._square.entries
     rows, columns = (at[cells.data > 0] for at in (cells.row, cells.col))
     inside, before = np.ones(cm.n_classes, dtype=bool), 0
     while inside.sum() != before:

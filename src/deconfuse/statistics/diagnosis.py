@@ -28,7 +28,7 @@ from deconfuse.statistics.estimate import BiEstimate, EstimatedScore, estimate_q
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
 from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
-from deconfuse.statistics.reliability import Reliability, assess
+from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, pair_table
 from deconfuse.statistics.tree import Hierarchy, hierarchy
 
@@ -280,8 +280,10 @@ def diagnose(
     estimate = estimate_quietly(matrix, float(level))
     # Of a classifier that always says the same, the estimate has classes that are on one side only.
     known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, float(level))
-    reliability = assess(matrix.normalize("bi", epsilon=added))
-    doubts = reliability if part is matrix else assess(part.normalize("bi", epsilon=added))
+    reliability = Reliability(matrix.normalize("bi", epsilon=added))
+    doubts = reliability
+    if part is not matrix:
+        doubts = Reliability(part.normalize("bi", epsilon=added))
     pairs, typical = pair_table(known), known.shrunk.similarity
     biases = class_biases(matrix, level)
     outcomes = outcome_rates(matrix, level)

@@ -188,6 +188,18 @@ class BiEstimate:
         value, count = float(self._row(i)[j]), float(self.source.counts[i, j])
         return EstimatedCell(self.labels[i], self.labels[j], value, low, high, count)
 
+    def intervals_at(
+        self, rows: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals of some cells, given by position; see `low`."""
+        place = np.full(len(self.labels), -1)
+        place[self._classes] = np.arange(len(self._classes))
+        known = (place[rows] >= 0) & (place[columns] >= 0)
+        ends = np.full((2, len(rows)), np.nan)
+        cells = place[rows[known]], place[columns[known]]
+        ends[:, known] = self._balanced.intervals(self.level, cells)
+        return ends[0], ends[1]
+
     def row(self, true: Any) -> FloatArray:
         """Return the cells of one true class, over all predicted classes."""
         return self._row(int(self.source.index_of([true])[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,26 +74,31 @@ class Balanced:
         excess = self.shrunk.excess[[position], :].toarray()[0]
         return np.asarray((1.0 + excess) * self.left[position] * self.right)
 
-    def intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the lower and upper ends of the intervals of all cells."""
+    def intervals(
+        self, level: float, cells: Any = (slice(None), slice(None))
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals of all cells, or of those at an index."""
         matrix = self.matrix
         if len(matrix) == 1:
             # There is no other class to be taken for.
-            return matrix.copy(), matrix.copy()
+            return matrix[cells].copy(), matrix[cells].copy()
         factors = np.outer(self.left / self.shrunk.rows, self.right / self.shrunk.columns)
         noise = factors * (1.0 + self.uneven.toarray())
         sensitivity = Sensitivity.of(matrix)
         variances = sensitivity.variances(noise * matrix)
         seen = self.counts.toarray() * factors
-        own = noise * _own_effects(sensitivity) ** 2
-        low, high = _error_interval(matrix, seen, noise, (own, variances), level)
+        own = noise[cells] * sensitivity.own_effects[cells] ** 2
+        low, high = _error_interval(
+            matrix[cells], seen[cells], noise[cells], (own, variances[cells]), level
+        )
         errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
+        hits = np.eye(len(matrix), dtype=bool)[cells]
         for end, diagonal in zip(
             (low, high),
             _hit_interval(matrix.diagonal(), errors, variances.diagonal(), level),
             strict=True,
         ):
-            np.fill_diagonal(end, diagonal)
+            end[hits] = np.diag(diagonal)[cells][hits]
         return low, high
 
     def interval(self, i: int, j: int, level: float) -> tuple[float, float]:
@@ -212,13 +218,6 @@ def _around(
 ) -> tuple[FloatArray, FloatArray]:
     low, high = score_interval(seen, seen * (1 - seen) / samples, samples, level)
     return np.minimum(low, cells), np.maximum(high, cells)
-
-
-def _own_effects(sensitivity: Sensitivity) -> FloatArray:
-    """Return by how much each cell moves with noise of its own."""
-    rows = sensitivity.row_block.diagonal()[:, None]
-    columns = sensitivity.column_block.diagonal()
-    return np.asarray(1.0 - sensitivity.matrix * (rows + 2 * sensitivity.cross_block + columns))
 
 
 def balance(shrunk: ShrunkCounts, counts: sparse.csr_array, uneven: sparse.csr_array) -> Balanced:

@@ -16,7 +16,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.cells import sample_unit
-from deconfuse.statistics.reliability import ClassReliability, Reliability
+from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, PairTable, standing_out
 
 __all__ = ["EXPLAINED", "Finding", "FindingKind", "find", "sure_times"]
@@ -435,23 +435,20 @@ def _unsure_pairs(
 
 def _doubts(reliability: Reliability) -> list[Finding]:
     """Return what rests on few samples."""
-    few = [
-        item
-        for item in reliability
-        if round(min(item.effective_samples, item.effective_predictions), 6) < _MANY
-    ]
+    source = reliability.normalized.source
+    sizes = np.minimum(*reliability.effective_sizes).round(6).tolist()
+    few = [label for label, size in zip(source.labels, sizes, strict=True) if size < _MANY]
     found = []
     if few:
         found.append(
             _careful(
-                f"In the bi-normalized matrix {_names(few)} {_verb(few, 'rests', 'rest')} on fewer"
+                f"In the bi-normalized matrix {_quoted(few)} {_verb(few, 'rests', 'rest')} on fewer"
                 f" than {_MANY} effective samples, as labels or as predictions.",
                 "Collect more samples of these classes; what is said of them is rough.",
-                tuple(item.label for item in few),
+                tuple(few),
                 len(reliability),
             )
         )
-    source = reliability.normalized.source
     # Weights are in units of their own; samples of equal weight would be so many.
     n = reliability.total / sample_unit(source)
     if reliability.effective_samples < 0.1 * n:
@@ -473,7 +470,7 @@ def _careful(sentence: str, advice: str, classes: tuple[Label, ...], n_classes: 
     return Finding("careful", severity, sentence, advice, classes)
 
 
-def _names(items: Sequence[ClassBias | ClassReliability]) -> str:
+def _names(items: Sequence[ClassBias]) -> str:
     return _quoted([item.label for item in items]) if items else ""
 
 

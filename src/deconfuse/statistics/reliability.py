@@ -17,7 +17,7 @@ from deconfuse._text import significant
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import sample_unit
 
-__all__ = ["FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability", "assess"]
+__all__ = ["FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability"]
 
 FloatArray = NDArray[np.float64]
 Grade = Literal["good", "fair", "poor"]
@@ -82,39 +82,92 @@ class CellFlags(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Reliability of every class, and of the matrix as a whole.
+    """Reliability of every class of a bi-normalization, and of the matrix as a whole.
 
-    Behaves as a sequence of `ClassReliability` in matrix order.
+    Behaves as a sequence of `ClassReliability` in matrix order. All of it costs as much as the
+    nonzero cells; the bi-normalizations with other epsilons are computed when they are asked for.
 
     Attributes
     ----------
-    classes : tuple of ClassReliability
-    total : float
-        Sum of counts.
-    effective_samples : float
-        Effective sample size of all samples under the importance weights.
-    empty_cells : int
-        Error cells without a sample.
-    normalized, at_smaller_epsilon, at_larger_epsilon : Normalized
-        The bi-normalizations with epsilon, epsilon / 10 and epsilon x 10.
+    normalized : Normalized
+        The bi-normalization.
     """
 
-    classes: tuple[ClassReliability, ...]
-    total: float
-    effective_samples: float
-    empty_cells: int
     normalized: Normalized
-    at_smaller_epsilon: Normalized
-    at_larger_epsilon: Normalized
 
     def __iter__(self) -> Iterator[ClassReliability]:
         return iter(self.classes)
 
     def __len__(self) -> int:
-        return len(self.classes)
+        return self.normalized.n_classes
 
     def __getitem__(self, index: int) -> ClassReliability:
         return self.classes[index]
+
+    @property
+    def total(self) -> float:
+        """Sum of counts."""
+        return float(self.normalized.source.total)
+
+    @cached_property
+    def effective_samples(self) -> float:
+        """Effective sample size of all samples under the importance weights."""
+        return self.normalized.effective_samples
+
+    @property
+    def empty_cells(self) -> int:
+        """Error cells without a sample."""
+        cells = self.normalized.source._square.entries
+        return len(self) * (len(self) - 1) - int((cells.row != cells.col).sum())
+
+    @cached_property
+    def at_smaller_epsilon(self) -> Normalized:
+        """The bi-normalization with a tenth of epsilon."""
+        return self._with_epsilon(self.normalized.epsilon / 10)
+
+    @cached_property
+    def at_larger_epsilon(self) -> Normalized:
+        """The bi-normalization with ten times epsilon."""
+        return self._with_epsilon(self.normalized.epsilon * 10)
+
+    def _with_epsilon(self, epsilon: float) -> Normalized:
+        return self.normalized.source.normalize("bi", epsilon=epsilon, throw=False)
+
+    @cached_property
+    def effective_sizes(self) -> tuple[FloatArray, FloatArray]:
+        """Effective sample sizes of the true samples, and of the predictions, of each class."""
+        counts = self.normalized.source._square
+        cells = counts.entries
+        weights = _weights(self.normalized, cells)
+        weighted = weights * cells.data
+        noise = weights**2 * counts.entry_variances
+        return (
+            _effective(cells.row, weighted, noise, len(self)),
+            _effective(cells.col, weighted, noise, len(self)),
+        )
+
+    @cached_property
+    def classes(self) -> tuple[ClassReliability, ...]:
+        """What stands behind each class."""
+        source, epsilon = self.normalized.source, self.normalized.epsilon
+        left, right = self.normalized.left, self.normalized.right
+        cells = source._square.entries
+        filled = np.bincount(cells.row, minlength=len(self))
+        columns = (
+            source.label_counts.astype(np.float64),
+            source.prediction_counts.astype(np.float64),
+            *self.effective_sizes,
+            len(self) - filled,
+            np.clip(epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0),
+            _row_shift(cells, self.at_smaller_epsilon, self.at_larger_epsilon),
+        )
+        # Plain numbers all at once: taken one by one they are most of the time of many classes.
+        lists: list[list[Any]] = [column.tolist() for column in columns]
+        sizes = map(min, lists[2], lists[3])
+        grades = zip(*map(_grade, sizes, lists[5], lists[6]), strict=True)
+        return tuple(
+            ClassReliability(*row) for row in zip(source.labels, *lists, *grades, strict=True)
+        )
 
     @cached_property
     def cells(self) -> CellFlags:
@@ -132,45 +185,6 @@ class Reliability:
         unstable = empty | (np.abs(change) > np.log(_UNSTABLE_FACTOR))
         few = np.asarray(counts / sample_unit(source) < FEW_SAMPLES)
         return CellFlags(few, empty, np.asarray(unstable & (epsilon > 0)))
-
-
-def assess(normalized: Normalized) -> Reliability:
-    """Return the reliability of a bi-normalization, at the cost of its nonzero cells."""
-    source, epsilon = normalized.source, normalized.epsilon
-    smaller = source.normalize("bi", epsilon=epsilon / 10, throw=False)
-    larger = source.normalize("bi", epsilon=epsilon * 10, throw=False)
-    cells = sparse.coo_array(source.counts)
-    weights = _weights(normalized, cells)
-    weighted = weights * cells.data
-    noise = weights**2 * sparse.coo_array(source.variances).data
-    filled = _sums(cells.row, np.ones(len(cells.data)), source.n_classes)
-    left, right = normalized.left, normalized.right
-    columns = (
-        source.label_counts.astype(np.float64),
-        source.prediction_counts.astype(np.float64),
-        _effective(cells.row, weighted, noise, source.n_classes),
-        _effective(cells.col, weighted, noise, source.n_classes),
-        (source.n_classes - filled).astype(np.intp),
-        np.clip(epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0),
-        _row_shift(cells, smaller, larger),
-    )
-    # Plain numbers all at once: taken one by one they are most of the time of many classes.
-    lists: list[list[Any]] = [column.tolist() for column in columns]
-    sizes = map(min, lists[2], lists[3])
-    grades = zip(*map(_grade, sizes, lists[5], lists[6]), strict=True)
-    classes = tuple(
-        ClassReliability(*row) for row in zip(source.labels, *lists, *grades, strict=True)
-    )
-    errors = int((cells.row != cells.col).sum())
-    return Reliability(
-        classes,
-        float(source.total),
-        normalized.effective_samples,
-        source.n_classes * (source.n_classes - 1) - errors,
-        normalized,
-        smaller,
-        larger,
-    )
 
 
 def _grade(size: float, share: float, shift: float) -> tuple[Grade, tuple[str, ...]]:

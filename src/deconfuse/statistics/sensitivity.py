@@ -75,45 +75,47 @@ class Sensitivity:
 
         Notes
         -----
-        Cell (i, j) moves by n_ij + B_ij (dx_i + dy_j), where dx = -P w and dy = -c - Bᵀ dx for the
-        column sums c of the noise and w, its row sums minus B c. So the covariance of dx is P A P
-        with A that of w, the one of dx and c is -P F with F that of w and c, and others follow.
+        Cell (i, j) moves by n_ij + B_ij (dx_i + dy_j), where dx = -P w and dy = -c - Qᵀ w for the
+        column sums c of the noise and w, its row sums minus B c. So the covariance of dx and dy is
+        C = P (F + A Q), with A that of w and F that of w and c. Since no row sum and no column sum
+        of the matrix moves, dx = -r - B dy for the row sums r of the noise and dy = -c - Bᵀ dx,
+        which gives the variances of dx and dy from C without another product of matrices.
 
         Hits nearly cancel in w where B is close to the identity. Let D be B, and E the noise, with
         minus the sums of the other entries of a column on the diagonal. Then F = E - D diag(c), and
-        A = diag(E 1) + H + Hᵀ with H = -E - (E - D diag(c) / 2) Dᵀ: hits do not come into it.
+        A = diag(E 1) + H + Hᵀ with H = -E - (E + F) Dᵀ / 2: hits do not come into it.
         """
         b, p, q = self.matrix, self.row_block, self.cross_block
         columns = noise.sum(axis=0)
         d, e = _without_column_sums(b), _without_column_sums(noise)
-        # Four products of matrices are most of the time. The rest is done in place, since fresh
+        # Three products of matrices are most of the time. The rest is done in place, since fresh
         # memory for every term would take as long again.
-        part = d * columns
-        met = p @ (e - part)
+        met = e - d * columns
+        part = e + met
         part *= -0.5
-        part += e
         half = part @ d.T
-        half += e
+        half -= e
         w_variances = np.add(half, half.T, out=part)
-        w_variances *= -1
         w_variances.reshape(-1)[:: len(b) + 1] += e.sum(axis=1)
-        moved = np.matmul(p, w_variances, out=half)
-        mixed = moved @ q
-        mixed += met
-        by_row = np.einsum("ij,ij->i", moved, p)
-        met += mixed
-        by_column = columns - np.einsum("ij,ij->j", b, met)
-        mixed *= 2
-        mixed += by_row[:, None]
-        mixed += by_column
-        mixed *= b
-        mixed *= b
+        moved = np.matmul(w_variances, q, out=half)
+        moved += met
+        shared = np.matmul(p, moved, out=d)
+        shared *= b
+        by_column = columns + np.einsum("ij,ij->j", q, met) - shared.sum(axis=0)
+        by_row = p.diagonal() * noise.sum(axis=1) + np.einsum("ij,ij->i", q, noise)
+        by_row -= shared.sum(axis=1)
+        by_row /= b.sum(axis=1)
+        shared *= 2
+        np.add.outer(by_row, by_column, out=part)
+        part *= b
+        shared += part
+        shared *= b
         own = np.multiply(self.own_effects, 2, out=part)
         own -= 1
         own *= noise
-        mixed += own
+        shared += own
         # Differences of nearly equal numbers, where a cell hardly moves.
-        return np.maximum(mixed, 0.0, out=mixed)
+        return np.maximum(shared, 0.0, out=shared)
 
     def covariances(self, other: Sensitivity, joint: JointNoise) -> FloatArray:
         """Return the covariance of every cell with the same cell of another matrix.

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from deconfuse._checks import is_whole_number
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.errors import DeconfuseWarning, InputError, warn
+from deconfuse.reading.tally import on_threads
 from deconfuse.scaling import ScalingStatus, scale
 from deconfuse.statistics.cells import Cells, as_generator, cells_of, check_level
 from deconfuse.statistics.sensitivity import Sensitivity
@@ -138,24 +139,27 @@ def score_interval(
     low, high = np.empty(values.shape), np.empty(values.shape)
     # In parts that stay in the cache, which takes half the time for a large matrix.
     step = max(1, _CACHED_CELLS // max(1, values[:1].size))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for start in range(0, len(values), step):
-            part = slice(start, start + step)
-            low[part], high[part] = _score_interval(values[part], variances[part], samples[part], z)
+
+    def fill(start: int) -> None:
+        part = slice(start, start + step)
+        low[part], high[part] = _score_interval(values[part], variances[part], samples[part], z)
+
+    on_threads(fill, range(0, len(values), step), size=values.size)
     return low, high
 
 
 def _score_interval(
     values: FloatArray, variances: FloatArray, samples: FloatArray, z: float
 ) -> tuple[FloatArray, FloatArray]:
-    spread = values * (1 - values)
-    n = np.where((spread > 0) & (variances > 0), spread / variances, samples)
-    ratio = z**2 / n
-    half = z * np.sqrt((np.maximum(spread, 0) + ratio / 4) / n)
-    total = 1 + ratio
-    high = np.minimum((values + ratio / 2 + half) / total, 1.0)
-    # The product of both ends is known; their difference would lose the digits of the lower.
-    low = values**2 / np.maximum(total * high, np.finfo(np.float64).tiny)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        spread = values * (1 - values)
+        n = np.where((spread > 0) & (variances > 0), spread / variances, samples)
+        ratio = z**2 / n
+        half = z * np.sqrt((np.maximum(spread, 0) + ratio / 4) / n)
+        total = 1 + ratio
+        high = np.minimum((values + ratio / 2 + half) / total, 1.0)
+        # The product of both ends is known; their difference would lose the digits of the lower.
+        low = values**2 / np.maximum(total * high, np.finfo(np.float64).tiny)
     return np.minimum(low, values), np.maximum(high, np.minimum(values, 1.0))
 
 
@@ -310,7 +314,8 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
     noise *= cells.variances
     variance = Sensitivity.of(matrix).variances(noise)
     samples = cells.values / cells.unit
-    certain = np.nonzero((variance == 0) | (cells.values == 0) | (matrix == 1.0))
+    is_certain = (variance == 0) | (cells.values == 0) | (matrix == 1.0)
+    certain = np.unravel_index(np.flatnonzero(is_certain), matrix.shape)
     if certain[0].size:
         factors = np.exp(np.minimum(logs[0][certain[0]] + logs[1][certain[1]], 300.0))
         imagined = factors**2 * (cells.unit / normalized.n_classes)
