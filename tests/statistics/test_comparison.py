@@ -514,7 +514,7 @@ def test_equal_classifiers_pass_the_gate() -> None:
         mix = rng.dirichlet(np.ones(6))
         both = [draw_counts(m[:, None] * rates, 900, rng) for m in (np.full(6, 1 / 6), mix)]
         cells = [Cells(c.astype(float), c.astype(float), 1.0) for c in both]
-        alarms += bool(deteriorations(tuple(range(6)), Scores(*cells), None, 0.0, seed))
+        alarms += bool(deteriorations(tuple(range(6)), Scores(*cells), None, 0.0, 0.95, seed))
     assert alarms <= binom.ppf(0.999, runs, 0.05)
 
 

@@ -201,6 +201,9 @@ def check_deteriorations(found: Comparison) -> None:
     with np.errstate(invalid="ignore"):
         shares = [counts / counts.sum(axis=1, keepdims=True) for counts in sides]
     at = {str(label): k for k, label in enumerate(found.labels)}
+    fell = found.recalls.differs(found.level) & (found.recalls.difference < 0)
+    named = re.findall(rf"Recall of {NAME} fell", "\n".join(found.deteriorations()))
+    assert named == [str(found.labels[k]) for k in np.flatnonzero(fell)]
     for text in found.deteriorations():
         told = re.fullmatch(rf"(.*): {NUMBER} → {NUMBER}\.", text)
         assert told, text

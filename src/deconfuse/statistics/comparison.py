@@ -178,15 +178,16 @@ class Comparison(ShownDocument):
         - the accuracy at equal label shares (of each class the recall, weighted alike on both
           sides) fell,
         - the balanced accuracy fell,
-        - the recall of some class fell,
+        - the recall of some class fell: those of which the text says so,
         - some pair of classes is confused more often: the mean of the share of one class taken for
           the other, and the reverse.
 
         Because all of them are shares of a true class, a changed mix of labels alone changes none.
-        They are compared with draws in which the samples of each true class change sides at random
-        (of paired samples, the two predictions). The chance that two equal classifiers are reported
-        at all is below 0.05. See ``python -m benchmarks gate`` for how often that happens, and how
-        often real changes are found.
+        Scores and pairs are compared with draws in which the samples of each true class change
+        sides at random (of paired samples, the two predictions), recalls are tested exactly. The
+        chance that two equal classifiers are reported at all is below ``1 - level``. See
+        ``python -m benchmarks gate`` for how often that happens, and how often real changes are
+        found.
 
         Examples
         --------
@@ -205,7 +206,9 @@ class Comparison(ShownDocument):
                 hint="two points of accuracy are 0.02.",
             )
         spread = self._spread
-        return deteriorations(self.labels, self._scores, spread.triples, float(margin), spread.seed)
+        return deteriorations(
+            self.labels, self._scores, spread.triples, float(margin), self.level, spread.seed
+        )
 
     def is_worse(self, margin: float = 0.0) -> bool:
         """Return whether the second matrix is certainly worse, see `deteriorations`.

@@ -166,7 +166,7 @@ def _test(p_value: float, alpha: float) -> str:
 
 def _recalls(comparison: Comparison, alpha: float) -> str:
     recalls = comparison.recalls
-    differs = np.nan_to_num(recalls.p_values, nan=1.0) < alpha
+    differs = recalls.differs(comparison.level)
     n_fell = int((differs & (recalls.difference < 0)).sum())
     n_rose = int((differs & (recalls.difference > 0)).sum())
     if not differs.any():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.special import xlogy
+from scipy.stats import norm
 
 from deconfuse._checks import Label
 from deconfuse._text import proportion, quoted
@@ -20,10 +21,10 @@ __all__ = ["deteriorations"]
 
 FloatArray = NDArray[np.float64]
 
-# How often equal classifiers may be called worse: less than 0.05, because effective numbers of
-# samples are not exact. And how it is shared by the two scores, all recalls and all pairs.
-_ALARMS = 0.04
-_PARTS = {"scores": 0.2, "recalls": 0.1, "pairs": 0.7}
+# Equal classifiers may be called worse as often as the level allows. Recalls are tested in both
+# directions, so half of that is for recalls that fell; the other half is for scores and pairs.
+_ALARMS = 0.5
+_PARTS = {"scores": 0.2, "pairs": 0.8}
 _DRAWS = 999
 # Pairs that are looked at: those whose confusions could surprise most, whichever side has them.
 _MOST_PAIRS = 2_000
@@ -67,8 +68,6 @@ class _Group:
     ----------
     names : sequence of str
         Sentences up to the two values.
-    away : ndarray of shape (n_items, 1 + n_draws)
-        How much worse each is, roughly in standard deviations: as seen, then as drawn.
     change : Proportions
         Before and after.
     sign : int
@@ -76,24 +75,40 @@ class _Group:
     """
 
     names: Sequence[str]
-    away: FloatArray
     change: Proportions
     sign: int
 
+    def told(self, is_certain: NDArray[np.bool_], margin: float, z: float) -> list[str]:
+        """Return the sentences of what is certainly worse, by more than a margin if it has one."""
+        before, after = self.change.values
+        is_worse = is_certain & (self.sign * (after - before) > 0)
+        if margin:
+            low, high = self.change.limits(z)
+            is_worse &= low > margin if self.sign > 0 else high < -margin
+        return [
+            f"{self.names[k]}: {proportion(before[k], 3)} → {proportion(after[k], 3)}."
+            for k in np.flatnonzero(is_worse).tolist()
+        ]
+
 
 def deteriorations(
-    labels: Sequence[Label], scores: Scores, triples: Triples | None, margin: float, seed: int
+    labels: Sequence[Label],
+    scores: Scores,
+    triples: Triples | None,
+    margin: float,
+    level: float,
+    seed: int,
 ) -> tuple[str, ...]:
     """Return what is certainly worse by more than the margin, one sentence each.
 
     Notes
     -----
-    If both classifiers are equal, then of all samples of a true class any could as well be on the
-    other side; of paired samples, any two different predictions could be swapped. So the tables are
-    compared with draws that do this at random. Of each group (scores, recalls, pairs) the largest
-    change of every draw is kept (Westfall and Young 1993). The three thresholds are set so that at
-    most 4 % of the draws exceed any of them. As draws keep the labels of both sides, another mix
-    of labels is no reason.
+    Recalls are those that `compare` says surely fell. Scores and pairs are compared with draws: if
+    both classifiers are equal, then of all samples of a true class any could as well be on the
+    other side; of paired samples, any two different predictions could be swapped. The largest
+    change of the scores and of the pairs is kept in every draw (Westfall and Young 1993), and the
+    two thresholds are set so that few enough draws exceed any of them. As draws keep the labels of
+    both sides, another mix of labels is no reason.
     """
     rng = np.random.default_rng(seed)
     if not len(_shared(scores)):
@@ -103,33 +118,20 @@ def deteriorations(
         draws = _unpaired(scores, _cells_of(pairs, len(labels)), rng)
     else:
         draws = _paired(triples, _cells_of(pairs, len(labels)), len(labels), rng)
-    groups = {
-        "scores": _scores(scores, draws),
-        "recalls": _recalls(labels, scores, draws),
-        "pairs": _pairs(labels, scores, draws, pairs),
-    }
+    groups = {"scores": _scores(scores, draws), "pairs": _pairs(labels, scores, draws, pairs)}
     # The largest change of each group in every table, and its rank among all tables.
     largest = {
-        kind: np.round(group.away.max(axis=0, initial=-np.inf), _DIGITS)
-        for kind, group in groups.items()
+        kind: np.round(away.max(axis=0, initial=0.0), _DIGITS) for kind, (_, away) in groups.items()
     }
     ranks = [_at_least(values, values) / _PARTS[kind] for kind, values in largest.items()]
-    bound = np.sort(np.min(ranks, axis=0))[int(_ALARMS * (1 + _DRAWS))]
-    found: list[str] = []
-    for kind, group in groups.items():
-        own = _at_least(largest[kind], np.round(group.away[:, 0], _DIGITS)) / _PARTS[kind]
-        is_worse = own < bound
-        if margin:
-            # Up to rounding, this is the threshold in standard deviations.
-            z = float(np.quantile(largest[kind], 1 - min(bound * _PARTS[kind], 1.0)))
-            low, high = group.change.limits(z)
-            is_worse &= low > margin if group.sign > 0 else high < -margin
-        before, after = group.change.values
-        found += [
-            f"{group.names[k]}: {proportion(before[k], 3)} → {proportion(after[k], 3)}."
-            for k in np.flatnonzero(is_worse & (group.sign * (after - before) > 0)).tolist()
-        ]
-    return tuple(found)
+    bound = np.sort(np.min(ranks, axis=0))[int(_ALARMS * (1 - level) * (1 + _DRAWS) + 1e-6)]
+    found = {}
+    for kind, (group, away) in groups.items():
+        own = _at_least(largest[kind], np.round(away[:, 0], _DIGITS)) / _PARTS[kind]
+        # Up to rounding, this is the threshold in standard deviations.
+        z = float(np.quantile(largest[kind], 1 - min(bound * _PARTS[kind], 1.0))) if margin else 0.0
+        found[kind] = group.told(own < bound, margin, z)
+    return (*found["scores"], *_recalls(labels, scores, margin, level), *found["pairs"])
 
 
 def _at_least(values: FloatArray, bars: FloatArray) -> FloatArray:
@@ -235,7 +237,8 @@ def _shared(scores: Scores) -> NDArray[np.intp]:
     return np.flatnonzero(np.all([n.sum(axis=1) > 0 for n in scores.samples], axis=0))
 
 
-def _scores(scores: Scores, draws: _Draws) -> _Group:
+def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
+    """Return both scores, and how far each fell: as seen, then in every draw."""
     known = _shared(scores)
     every = [samples.sum(axis=1) for samples in scores.samples]
     first, second = (n[known] for n in every)
@@ -254,23 +257,17 @@ def _scores(scores: Scores, draws: _Draws) -> _Group:
         f"Balanced accuracy{' of the shared classes' if is_part else ''} fell",
     ]
     places = np.broadcast_to(known, weights.shape)
-    return _Group(names, away, scores.combined(places, places, weights), -1)
+    return _Group(names, scores.combined(places, places, weights), -1), away
 
 
-def _recalls(labels: Sequence[Label], scores: Scores, draws: _Draws) -> _Group:
-    total, second = _hits(draws, len(labels))
-    if draws.labels is None:
-        away = -_away(total[:, None], second, np.full((len(labels), 1), 0.5))
-    else:
-        n = [samples[:, None] for samples in draws.labels]
-        share = n[1] / np.maximum(n[0] + n[1], 1)
-        wrong = _away(n[0] + n[1] - total[:, None], n[1] - second, share)
-        away = np.sign(wrong) * np.hypot(wrong, _away(total[:, None], second, share))
+def _recalls(labels: Sequence[Label], scores: Scores, margin: float, level: float) -> Sequence[str]:
+    """Return the recalls that surely fell; the margin is held by intervals for all classes."""
     known = _shared(scores)
-    names = [f"Recall of {quoted(labels[k])} fell" for k in known]
     places = known[:, None]
     change = scores.combined(places, places, np.ones_like(places, dtype=np.float64))
-    return _Group(names, away[known], change, -1)
+    names = [f"Recall of {quoted(labels[k])} fell" for k in known]
+    z = float(norm.isf((1 - level) / 2 / len(known)))
+    return _Group(names, change, -1).told(scores.recalls().differs(level)[known], margin, z)
 
 
 def _pairs(
@@ -278,7 +275,8 @@ def _pairs(
     scores: Scores,
     draws: _Draws,
     pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
-) -> _Group:
+) -> tuple[_Group, FloatArray]:
+    """Return all pairs, and how far each rose: as seen, then in every draw."""
     low, high = pairs
     one, other = (
         np.searchsorted(draws.cells, places)
@@ -295,7 +293,7 @@ def _pairs(
     ]
     rows, columns = np.column_stack([low, high]), np.column_stack([high, low])
     change = scores.combined(rows, columns, np.full(rows.shape, 0.5))
-    return _Group(names, _away(total[:, None], second, share[:, None]), change, 1)
+    return _Group(names, change, 1), _away(total[:, None], second, share[:, None])
 
 
 def _away(total: FloatArray, part: FloatArray, share: FloatArray) -> FloatArray:

@@ -69,6 +69,10 @@ class RecallDifferences:
         for array in (self.first, self.second, self.difference, self.p_values):
             array.flags.writeable = False
 
+    def differs(self, level: float) -> NDArray[np.bool_]:
+        """Return which recalls surely differ: in one sentence of `compare`, and for its gate."""
+        return np.nan_to_num(self.p_values, nan=1.0) < 1 - level
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proportions:
