@@ -65,7 +65,7 @@ def demo(
             embeddings=data.images.reshape(len(data.images), -1),
             samples=dc.Samples(data.y_true, data.y_pred, images=255 - data.images * (255 / 16)),
         )
-        page = dc.report(study, output, title="Handwritten digits, learned from a skewed sample")
+        page = dc.report(study, output, title="Digits, learned from a skewed sample")
     if json:
         console.print_json({"path": str(page), **study.to_dict()})
     else:

@@ -21,6 +21,15 @@ const PRINTED = 40;
  * @property {string} n samples behind it @property {string} tone "better", "worse" or ""
  */
 
+// What the two numbers of a line are, and how the lines of a kind are ordered.
+const HEADS = {
+  look_alike: ["surest first", "similarity", "errors"],
+  not_alike: ["most errors first", "similarity", "errors"],
+  over_predicted: ["surest first", "predicted", "labels"],
+  under_predicted: ["surest first", "predicted", "labels"],
+  outcome: ["", "share", "samples"],
+};
+
 // Names of more classes than this cannot all differ in so few letters: those of a line do.
 const ALL_APART = 60;
 
@@ -123,11 +132,19 @@ export function findingsContent(study, follow) {
     // Of several models the last is diagnosed; what changed is about two.
     const whose = study.models.length > 1 && kind !== "change" ? ` in ${isolate(study.models.at(-1).name)}` : "";
     nodes.push(h("h2", { class: `kind ${kind}` }, title, h("span", { class: "soft name" }, `${whose} ${count(found.length)}`)),
-      ...listOf(study, found, follow));
+      ...headOf(study, kind, found), ...listOf(study, found, follow));
   }
   if (nodes.length === 0) nodes.push(h("h2", {}, "Findings"), h("p", { class: "soft" }, "Nothing stands out."));
   if (study.geometry) nodes.push(...agreement(study));
   return nodes;
+}
+
+/** @param {any} study @param {string} kind @param {any[]} found */
+function headOf(study, kind, found) {
+  const head = HEADS[ /** @type {keyof typeof HEADS} */ (kind)];
+  if (!head || !found.some((finding) => lineOf(study, finding))) return [];
+  return [h("p", { class: "heads soft" }, ...head.map((text) => h("span", {
+    title: text === "similarity" && "√(both error cells ÷ both diagonal cells), of bi" }, text)))];
 }
 
 /** @param {any} study @param {any[]} found @param {(finding: any) => void} follow */
@@ -178,7 +195,7 @@ function lineParts({ names, between, value, share, n, tone }) {
     bar,
     h("span", { class: "pair" }, ...names.flatMap((name, k) => [k > 0 && h("span", { class: "soft" }, ` ${between} `), nameText(name)])),
     h("span", { class: `number ${tone}` }, value),
-    n && h("span", { class: "number soft" }, `n ${n}`),
+    n && h("span", { class: "number soft" }, n),
   ];
 }
 

@@ -139,8 +139,9 @@ function paintDetail(g, scene, i, j, x, y, size) {
   const hatched = trust !== TRUST.FINE && strength >= VISIBLE;
   if (hatched) hatch(g, x, y, size, on);
   if (size < 15) return;
-  if (pane.counts[at] === 0 && strength < VISIBLE) {
-    g.fillStyle = ink.faint;
+  // What is estimated where nothing was counted is a colour to see, not a number to read.
+  if (pane.counts[at] === 0 && (pane.kind === "value" || strength < VISIBLE)) {
+    g.fillStyle = hatched ? on : ink.faint;
     g.beginPath();
     g.arc(x + size / 2, y + size / 2, Math.min(1.6, size / 16), 0, 7);
     g.fill();

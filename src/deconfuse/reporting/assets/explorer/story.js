@@ -44,12 +44,12 @@ export function storyContent(study, { canvas, play, playing, motion, follow }) {
       h("button", { class: "toggle", "data-control": "play", "aria-pressed": String(playing), onclick: play }, label)),
     pairs.length > 0 && h("table", { class: "ranks" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "pair"), h("th", { scope: "col" },
-        "rank: counts → similarity"))),
+        "by counts → by similarity"))),
       h("tbody", {}, ...pairs.map((finding) => {
         const [alike, counts] = finding.ranks;
         const [one, other] = /** @type {import("./findings.js").Line} */ (lineOf(study, finding)).names;
         return h("tr", {}, h("th", { scope: "row" }, h("button", { class: "link", onclick: () => follow(finding) },
-          nameText(one), " and ", nameText(other))), h("td", {}, h("b", {}, `${counts} → ${alike}`),
+          nameText(one), " and ", nameText(other))), h("td", {}, h("b", {}, `rank ${counts} → ${alike}`),
           h("span", { class: "soft" }, finding.kind === "look_alike" ? " similar" : " less similar")));
       }))),
     h("p", {}, "Counts mix how similar two classes are, how frequent a class is, and how readily the model says it. ",

@@ -189,8 +189,9 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     const color = pane.faded?.[u * frame.n + v] ? fadedColor(own, [255, 255, 255]) : own;
     out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="${cssOf(color)}"/>`);
     const at = u * frame.n + v;
-    const nothing = pane.counts[at] === 0 && (t < PALE || invented);
-    const weak = limits && !nothing && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE;
+    // What is estimated where nothing was counted is a colour to see, not a number to read.
+    const nothing = pane.counts[at] === 0 && (pane.kind === "value" || t < PALE);
+    const weak = limits && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE;
     if (weak) out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="url(#weak)"/>`);
     if (nothing && cell >= 15) out.push(`<circle cx="${x + cell / 2}" cy="${y + cell / 2}" r="1.4" fill="#b4b9c2"/>`);
     if (cell < 30 || nothing) return;
