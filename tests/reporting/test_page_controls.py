@@ -336,7 +336,7 @@ def test_a_bias_opens_the_view_that_shows_it(open_page: Open, clothes: dc.Confus
     reader = open_page()
     biased = [bias for bias in dc.diagnose(clothes).biases if bias.verdict == "over"]
     most = max(biased, key=lambda bias: bias.ratio)
-    reader.page.click(f".findings .over_predicted ~ ul button:has-text('{most.label}')")
+    reader.page.click(f".findings .over_predicted + .heads + ul button:has-text('{most.label}')")
     assert "method=row" in reader.hash()
     assert reader.inspected() == f"predicted {most.label}"
     bar, even, drawn = reader.ask(

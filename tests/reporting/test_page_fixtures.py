@@ -174,7 +174,7 @@ def test_the_page_holds_on_every_fixture(browser: Any, page: Path) -> None:
         assert {name[6:] for name in near} <= {f"{k:05d}" for k in range(4320, 4336)}
         assert "near=" in reader.hash()
     # A bias is followed to the view that shows it: the bar of the class over the even one.
-    biases = reader.page.locator("h2.over_predicted + ul button.finding")
+    biases = reader.page.locator("h2.over_predicted + .heads + ul button.finding")
     if biases.count() > 0:
         biases.first.click()
         assert "method=row" in reader.hash()
