@@ -161,12 +161,12 @@ class Tally:
         if weights.dtype.kind == "f":
             self._histograms[0] = self._histograms[0].astype(np.float64, copy=False)
 
-        def add_up(part: tuple[npt.NDArray[Any], bool]) -> None:
-            _add_at(part[0], true, pred, weights, squared=part[1])
+        def add_up(part: tuple[npt.NDArray[Any], bool]) -> bool:
+            return _add_at(part[0], true, pred, weights, squared=part[1])
 
         # A thread for each, not for parts: the order of a sum changes its last digits.
-        on_threads(add_up, zip(self._histograms, (False, True), strict=True), size=len(true))
-        if not weights.all():
+        parts = zip(self._histograms, (False, True), strict=True)
+        if any(on_threads(add_up, parts, size=len(true))):
             # Pairs of weight zero count for nothing, but their classes occur.
             zero = weights == 0
             self._add_run(_sorted_run(true[zero], pred[zero], weights[zero]))
@@ -251,27 +251,33 @@ def _add_at(
     weights: Weights | None = None,
     *,
     squared: bool = False,
-) -> None:
+) -> bool:
     """Add weights, their squares, or one each to the cells of a square.
 
-    Codes must be below its side: SciPy writes wherever they say.
+    Codes must be below its side: SciPy writes wherever they say. Returns whether some weights are
+    zero, where they are not squared.
     """
     side, size = len(cells), len(true)
     is_index = true.dtype == pred.dtype and true.dtype in (np.int32, np.int64)
     index = true.dtype if is_index else np.dtype(np.int32)
     ones = np.ones(min(size, _CHUNK) if weights is None else 0, cells.dtype)
+    has_zeros = False
     for start in range(0, size, _CHUNK):
         part = slice(start, min(start + _CHUNK, size))
         rows, columns = (codes[part].astype(index, copy=False) for codes in (true, pred))
         if weights is None:
             values = ones[: part.stop - start]
+        elif squared:
+            values = _squared(weights[part])
         else:
-            values = _squared(weights[part]) if squared else weights[part]
-            values = values.astype(cells.dtype, copy=False)
+            values = weights[part].astype(cells.dtype, copy=False)
+            # Here, since squares keep the other thread busy for longer.
+            has_zeros = has_zeros or not values.all()
         if coo_todense is None:
             np.add.at(cells, (rows, columns), values)
         else:
             coo_todense(side, side, len(rows), rows, columns, values, cells.ravel(), 0)
+    return has_zeros
 
 
 class _Run(NamedTuple):
