@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,24 +20,45 @@ __all__ = ["headline_of"]
 
 _NAME_WIDTH = 40
 _FEW = 10
+# Statements that are told in full; of the others only the totals.
+_IN_FULL = 2
+
+
+class _Told(NamedTuple):
+    """One sentence, and what is left of it where others come first."""
+
+    full: str
+    less: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.less or self.full
 
 
 def headline_of(diagnosis: Diagnosis) -> str:
-    """Return the size and the accuracy, then what matters most, with true totals."""
+    """Return the size and the accuracy, what matters most, and true totals of the rest."""
     source = diagnosis.source
-    sentences = [_totals(diagnosis), *_one_sided(diagnosis.biases)]
+    sentences = _one_sided(diagnosis.biases)
     if not has_errors(source):
-        return " ".join([*sentences, f"No errors in {_samples(source)}."])
-    news = [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
-    news += _few_labels(source)
-    if not news and len(sentences) == 1:
-        news = ["No class is shown to be over- or under-predicted."]
-        if source.n_classes > 2:
-            news = [
+        sentences.append(_Told(f"No errors in {_samples(source)}."))
+    else:
+        sentences += [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
+        sentences += _few_labels(source)
+    if not sentences:
+        sentences = [
+            _Told(
                 "No pair of classes is shown to be more similar than others, and no class to be"
                 " over- or under-predicted."
-            ]
-    return " ".join([*sentences, *news])
+                if source.n_classes > 2
+                else "No class is shown to be over- or under-predicted."
+            )
+        ]
+    # More than two statements with names and numbers are more than a reader takes in.
+    told = [
+        sentence.full if place < _IN_FULL else sentence.short
+        for place, sentence in enumerate(sentences)
+    ]
+    return " ".join([_totals(diagnosis), *told])
 
 
 def _totals(diagnosis: Diagnosis) -> str:
@@ -55,24 +76,27 @@ def _totals(diagnosis: Diagnosis) -> str:
     )
 
 
-def _guessing(cm: ConfusionMatrix) -> list[str]:
+def _guessing(cm: ConfusionMatrix) -> list[_Told]:
     """Say where a classifier is not shown to be better than guessing, or is surely worse."""
     chance = 1 / cm.n_classes
     found = estimate_balanced_accuracy(cm)
     if found.high < chance:
         return [
-            "This is worse than guessing: check that labels and predictions use the same names in"
-            " the same order."
+            _Told(
+                "This is worse than guessing: check that labels and predictions use the same names"
+                " in the same order."
+            )
         ]
-    return ["This is not shown to be better than guessing."] if found.low <= chance else []
+    return [_Told("This is not shown to be better than guessing.")] if found.low <= chance else []
 
 
-def _few_labels(cm: ConfusionMatrix) -> list[str]:
+def _few_labels(cm: ConfusionMatrix) -> list[_Told]:
     squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
     labels = effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
     few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
     what = "effective labels" if cm.is_weighted else "labels"
-    return [f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."] if few else []
+    told = f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."
+    return [_Told(told)] if few else []
 
 
 def _samples(cm: ConfusionMatrix) -> str:
@@ -81,7 +105,7 @@ def _samples(cm: ConfusionMatrix) -> str:
     return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
 
 
-def _one_sided(biases: Sequence[ClassBias]) -> list[str]:
+def _one_sided(biases: Sequence[ClassBias]) -> list[_Told]:
     unseen = [b for b in biases if b.verdict == "never seen"]
     groups = {
         "never answered with a class": [b for b in biases if b.verdict == "never answered"],
@@ -90,15 +114,16 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[str]:
         "never predicted": [b for b in biases if b.verdict == "never predicted"],
         "never recognized": [b for b in biases if b.verdict == "never right"],
     }
-    return [
+    told = [
         f"{_quoted(group[0].label)}{_others(len(group) - 1)}"
         f" {'is' if len(group) == 1 else 'are'} {what}."
         for what, group in groups.items()
         if group
     ]
+    return [_Told(" ".join(told))] if told else []
 
 
-def _similar(findings: Sequence[Finding]) -> list[str]:
+def _similar(findings: Sequence[Finding]) -> list[_Told]:
     similar = [found.classes for found in findings if found.kind == "look_alike"]
     if not similar:
         return []
@@ -109,23 +134,33 @@ def _similar(findings: Sequence[Finding]) -> list[str]:
         if more
         else ""
     )
-    sentences = [f"{first} and {second} are similar{others}."]
+    number = plural(len(similar), "pair of classes is", "pairs of classes are")
+    sentences = [_Told(f"{first} and {second} are similar{others}.", f"{number} similar.")]
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
         first, second = (_quoted(label) for label in less[0])
         rest = f", and {plural(len(less) - 1, 'more pair', 'more pairs')}," if less[1:] else ""
-        sentences.append(f"{first} and {second}{rest} are often confused, but less similar.")
+        what = "often confused, but less similar."
+        number = plural(len(less), "pair is", "pairs are")
+        sentences.append(_Told(f"{first} and {second}{rest} are {what}", f"{number} {what}"))
     return sentences
 
 
-def _bias(biases: Sequence[ClassBias]) -> list[str]:
+def _bias(biases: Sequence[ClassBias]) -> list[_Told]:
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
     groups = [group for group in (over, under) if group]
     if not groups:
         return []
+    start = "If all classes were equally frequent,"
     parts = [_group(group, is_first=group is groups[0]) for group in groups]
-    return [f"If all classes were equally frequent, {' and '.join(parts)}."]
+    who = [
+        _quoted(group[0].label) if len(group) == 1 else f"{len(group):,} classes"
+        for group in groups
+    ]
+    totals = f"{who[0]} would be {groups[0][0].verdict}-"
+    totals += f" and {who[1]} under-" if who[1:] else ""
+    return [_Told(f"{start} {' and '.join(parts)}.", f"{start} {totals}predicted.")]
 
 
 def _group(biases: Sequence[ClassBias], *, is_first: bool) -> str:
