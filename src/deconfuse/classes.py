@@ -148,7 +148,8 @@ class Classes(Sequence[Label]):
     def subset(self, wanted: Iterable[object], *, name: str = "labels") -> Classes:
         """Return some of these names, in the order wanted."""
         chosen = Classes.of(wanted, name=name)
-        unknown = [label for label in chosen if label not in self]
+        is_same = chosen.kind == self.kind
+        unknown = [label for label in chosen if not is_same or label not in self.place]
         if unknown:
             raise InputError(
                 f"`{name}` must be classes of the matrix, got {show(unknown)} ({chosen.kind}).",

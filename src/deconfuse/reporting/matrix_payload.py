@@ -254,17 +254,16 @@ def _of_shown(values: FloatArray, shown: Shown) -> FloatArray:
 
 def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
     """Return bias and reliability of the shown classes; of the bucket nothing is known."""
-    graded = {item.label: item for item in found.reliability}
     pad, blank = [np.nan] * int(shown.bucket), ("",) * int(shown.bucket)
     biases = [found.biases[k] for k in shown.kept]
-    known = [graded.get(bias.label) for bias in biases]
+    known = found.reliability.at(shown.kept)
     return ClassesPayload(
         bias=encode([*(bias.ratio for bias in biases), *pad], "f4"),
         bias_low=encode([*(bias.low for bias in biases), *pad], "f4"),
         bias_high=encode([*(bias.high for bias in biases), *pad], "f4"),
         verdicts=(*(bias.verdict for bias in biases), *blank),
-        grades=(*("poor" if item is None else item.grade for item in known), *blank),
-        reasons=(*("" if item is None else ", ".join(item.reasons) for item in known), *blank),
+        grades=(*(item.grade for item in known), *blank),
+        reasons=(*(", ".join(item.reasons) for item in known), *blank),
     )
 
 

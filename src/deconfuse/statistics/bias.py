@@ -102,7 +102,7 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
         inside = inside[two_sided(part_of(cm, inside))]
         numbers[:, inside] = _ratios(part_of(cm, inside), level)
     numbers[:, one_sided] = np.nan
-    ratio, low, high, p_values = numbers
+    ratio, _, _, p_values = numbers
     verdicts: list[Verdict] = ["even"] * len(labels)
     for index in np.flatnonzero(p_values < 1 - level):
         if not 1 / _SLIGHT < ratio[index] < _SLIGHT:
@@ -113,21 +113,10 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
         verdicts[index] = "never seen" if labels[index] == 0 else "never predicted"
     for index in np.flatnonzero((labels == 0) & (cm.outcome_counts.sum(axis=1) > 0)):
         verdicts[index] = "never answered"
-    return tuple(
-        ClassBias(
-            label=label,
-            labels=float(labels[index]),
-            predictions=float(predictions[index]),
-            label_share=float(labels[index] / total),
-            prediction_share=float(predictions[index] / total),
-            ratio=float(ratio[index]),
-            low=float(low[index]),
-            high=float(high[index]),
-            p_value=float(p_values[index]),
-            verdict=verdicts[index],
-        )
-        for index, label in enumerate(cm.labels)
-    )
+    # Plain numbers all at once: taken one by one they are most of the time of many classes.
+    columns = labels, predictions, labels / total, predictions / total, *numbers
+    lists = (column.tolist() for column in columns)
+    return tuple(ClassBias(*row) for row in zip(cm.labels, *lists, verdicts, strict=True))
 
 
 def _ratios(cm: ConfusionMatrix, level: float) -> FloatArray:

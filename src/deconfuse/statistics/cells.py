@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.stats import false_discovery_control
 
 from deconfuse._checks import is_finite_number, is_whole_number
+from deconfuse.classes import Classes
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import dense
 from deconfuse.errors import InputError
@@ -138,7 +139,8 @@ def part_of(cm: ConfusionMatrix, positions: NDArray[np.intp]) -> ConfusionMatrix
     """Return the counts between some classes."""
     if len(positions) == cm.n_classes:
         return cm
-    return cm.subset([cm.labels[position] for position in positions])
+    names = cm.classes.names
+    return cm.subset(Classes(tuple(names[k] for k in positions.tolist()), cm.classes.kind))
 
 
 def row_units(cells: Cells) -> FloatArray:

@@ -149,24 +149,31 @@ class Reliability:
     @cached_property
     def classes(self) -> tuple[ClassReliability, ...]:
         """What stands behind each class."""
+        return self.at(np.arange(len(self)))
+
+    def at(self, positions: NDArray[np.intp]) -> tuple[ClassReliability, ...]:
+        """Return what stands behind some classes."""
+        labels = self.normalized.labels
+        names = [labels[position] for position in positions.tolist()]
+        # Plain numbers all at once: taken one by one they are most of the time of many classes.
+        lists: list[list[Any]] = [column[positions].tolist() for column in self._columns]
+        sizes = map(min, lists[2], lists[3])
+        grades = zip(*map(_grade, sizes, lists[5], lists[6]), strict=True)
+        return tuple(ClassReliability(*row) for row in zip(names, *lists, *grades, strict=True))
+
+    @cached_property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """The numbers of `ClassReliability`, in their order, of all classes."""
         source, epsilon = self.normalized.source, self.normalized.epsilon
         left, right = self.normalized.left, self.normalized.right
         cells = source._square.entries
-        filled = np.bincount(cells.row, minlength=len(self))
-        columns = (
+        return (
             source.label_counts.astype(np.float64),
             source.prediction_counts.astype(np.float64),
             *self.effective_sizes,
-            len(self) - filled,
+            len(self) - np.bincount(cells.row, minlength=len(self)),
             np.clip(epsilon * np.maximum(left * right.sum(), right * left.sum()), 0.0, 1.0),
             _row_shift(cells, self.at_smaller_epsilon, self.at_larger_epsilon),
-        )
-        # Plain numbers all at once: taken one by one they are most of the time of many classes.
-        lists: list[list[Any]] = [column.tolist() for column in columns]
-        sizes = map(min, lists[2], lists[3])
-        grades = zip(*map(_grade, sizes, lists[5], lists[6]), strict=True)
-        return tuple(
-            ClassReliability(*row) for row in zip(source.labels, *lists, *grades, strict=True)
         )
 
     @cached_property
