@@ -90,11 +90,14 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scaling under a balanced prior. So the label distribution of the validation set does not matter.
 
     A weighted loss with class weights :math:`w` moves the best log-scores by :math:`\log w`, so
-    offsets and class weights say the same.
+    offsets and class weights say the same of a model that is trained to the end. A network that is
+    stopped early has another bias in every run, which weights cannot foresee: fit a `Rebalancer`
+    on the network that was trained again, too.
 
     Offsets that do not reach the balanced accuracy of no offset on the validation set are not
     used: they are then zero. For a calibrated classifier, subtracting the log of the training
-    prior needs no validation set and is as good.
+    shares of the classes needs no validation set and is as good or better. See
+    ``python -m benchmarks rebalance`` for all of this.
 
     Examples
     --------

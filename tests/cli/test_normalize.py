@@ -213,7 +213,7 @@ def test_what_goes_wrong_is_told_in_two_lines(run, predictions, tmp_path):
         (("normalize", predictions, "--label", "x"), 2, "error: `--label` must be a column, got"),
         (("normalize", predictions, "--epsilon", "-1"), 2, "error: `--epsilon` must be a finite"),
         (("normalize", "m.csv", "--epsilon", "0"), 1, "error: The matrix must have a bi-norm"),
-        (("normalize", predictions, "-o", "a/b.csv"), 2, "error: `--output` must lie in a folder"),
+        (("normalize", predictions, "-o", "a/b.csv"), 2, "error: `--output` must be in a folder"),
         (("normalize", predictions, "-o", tmp_path), 2, "error: `--output` must be a file, and"),
         (("normalize", predictions, "-o", predictions), 2, "error: `--output` must not be the inp"),
         (("normalize", predictions, "-o", "x.docx"), 2, "error: `--output` must end in .csv, .js"),

@@ -252,7 +252,7 @@ def check_output(output: Path | None, *sources: str) -> None:
         return
     if not output.parent.is_dir():
         raise InputError(
-            f"`--output` must lie in a folder that exists, but {str(output.parent)!r} is none.",
+            f"`--output` must be in a folder that exists, got {str(output.parent)!r}.",
             hint="make the folder first.",
         )
     if output.is_dir():

@@ -393,7 +393,10 @@ def _refuse_strange_scores(
         return
     found = sorted(seen, key=str)
     if scores.is_list:
-        hint = f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}}."
+        hint = (
+            f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}} in"
+            " Python. The command line takes one column per class."
+        )
     else:
         column, name = scores.columns[0], found[0]
         hint = (

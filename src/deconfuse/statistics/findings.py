@@ -43,11 +43,14 @@ _FAVOURS_FREQUENT = (
     "The more frequent a class is here, the more it is over-predicted. A classifier that is tuned"
     " for plain accuracy does that, so it may be wanted. If rare classes matter as much and there"
     " are scores, try a `Rebalancer`: it is made for balanced accuracy and can cost plain accuracy."
+    " Calibrated probabilities can be divided by the training shares of their classes instead,"
+    " which needs no validation data."
 )
 _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
     " balanced accuracy rises on other data."
 )
+_AS_OUTCOME = "`outcomes=`, `--outcomes` in a terminal, or `cm.treat_as_outcome(name)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +324,7 @@ def _why(true: ClassBias, pred: ClassBias, n_classes: int) -> tuple[str, str]:
 
 def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
     """Return the classes that are never a label or never predicted: what they are is not known."""
-    as_outcome = "count it as an outcome (`outcomes=`, or `cm.treat_as_outcome(name)`)"
+    as_outcome = f"count it as an outcome ({_AS_OUTCOME})"
     unlabelled = [b for b in biases if b.verdict == "never seen" and b.predictions > 0]
     unpredicted = [b for b in biases if b.verdict == "never predicted"]
     absent = [b for b in biases if b.verdict == "never seen" and b.predictions == 0]
@@ -364,8 +367,7 @@ def _unrecognized(never: Sequence[ClassBias], n_classes: int) -> list[Finding]:
         _careful(
             f"{_names(never)} {_verb(never, 'is', 'are')} never recognized: none of"
             f" {count_text(sum(b.labels for b in never))} labels.",
-            "If this is no class (background, a refusal), count it as an outcome (`outcomes=`, or"
-            " `cm.treat_as_outcome(name)`).",
+            f"If this is no class (background, a refusal), count it as an outcome ({_AS_OUTCOME}).",
             tuple(bias.label for bias in never),
             n_classes,
         )
@@ -381,8 +383,8 @@ def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
     return [
         _careful(
             f"{_quoted(group)} differ only in case or outer spaces.",
-            "If they are one class, count again with `normalize_text=True`, or join them with"
-            " `merge_classes`.",
+            "If they are one class, count again with `normalize_text=True` (`--normalize-text` in a"
+            " terminal), or join them with `merge_classes`.",
             tuple(group),
             len(labels),
         )
