@@ -84,19 +84,26 @@ class Balanced:
             return matrix.copy(), matrix.copy()
         factors = np.outer(self.left / self.shrunk.rows, self.right / self.shrunk.columns)
         x, y = self._products
-        shrunk_noise = np.outer(x, y) * (self.shrunk.unlisted_kept + self._noise.toarray())
+        # In place, as in `Sensitivity`: fresh memory would take as long as the numbers.
+        shrunk_noise = self._noise.toarray()
+        shrunk_noise += self.shrunk.unlisted_kept
+        shrunk_noise *= x[:, None]
+        shrunk_noise *= y
         sensitivity = Sensitivity.of(matrix)
         variances = sensitivity.variances(shrunk_noise)
-        variances += self.shrunk.level_variance * (matrix * np.add.outer(*self._level_moves)) ** 2
-        effects = sensitivity.own_effects**2
+        moved = np.add.outer(*self._level_moves)
+        moved *= matrix
+        variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
+        hit_variances = variances.diagonal().copy()
+        effects = np.square(sensitivity.own_effects, out=moved)
+        variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
         seen = self.counts.toarray() * factors
-        noise = factors * (1.0 + self.uneven.toarray())
-        others = variances - effects * shrunk_noise
-        low, high = _error_interval(matrix, seen, noise, (effects * noise, others), level)
+        noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors
+        low, high = _error_interval(matrix, seen, noise, (effects * noise, variances), level)
         errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
         for end, diagonal in zip(
             (low, high),
-            _hit_interval(matrix.diagonal(), variances.diagonal(), errors, level),
+            _hit_interval(matrix.diagonal(), hit_variances, errors, level),
             strict=True,
         ):
             np.fill_diagonal(end, diagonal)
