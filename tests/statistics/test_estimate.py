@@ -357,6 +357,26 @@ def test_it_is_closer_to_the_truth_and_covers_it() -> None:
     assert abs(np.mean(scores)) < 0.01
 
 
+def test_with_many_samples_intervals_are_those_of_the_counts() -> None:
+    counts = np.round(1e6 * error_rates(6, np.random.default_rng(4), accuracy=0.9))
+    estimate, normalized = dc.estimate_bi(counts), dc.normalize(counts, "bi", epsilon=0.0)
+    for ours, theirs in zip(
+        (estimate.low, estimate.high), normalized.confidence_interval(), strict=True
+    ):
+        np.testing.assert_allclose(ours - estimate.matrix, theirs - normalized.matrix, rtol=0.03)
+
+
+def test_what_other_classes_show_narrows_the_interval_of_a_class() -> None:
+    """Where all pairs are alike, a class of few samples is known by the others."""
+    expected = np.full((20, 20), 20.0) + np.diag(np.full(20, 2_000.0))
+    expected[0] /= 50
+    counts = np.random.default_rng(0).poisson(expected)
+    assert counts[0].sum() - counts[0, 0] > 3
+    estimate, normalized = dc.estimate_bi(counts), dc.normalize(counts, "bi", epsilon=0.01)
+    low, high = normalized.confidence_interval()
+    assert estimate.high[0, 0] - estimate.low[0, 0] < 0.6 * (high[0, 0] - low[0, 0])
+
+
 def test_a_group_of_classes_is_pooled_without_a_matrix() -> None:
     counts = draw_counts(
         error_rates(6, np.random.default_rng(5)) / 6, 300, np.random.default_rng(5)
