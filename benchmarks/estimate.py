@@ -115,7 +115,7 @@ def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) 
     for _ in range(n_sets):
         expected = draw()
         counts = rng.poisson(expected)
-        estimate, known, truth = _estimate(counts, expected)
+        estimate, known, truth = estimate_and_truth(counts, expected)
         answers = {ESTIMATE: (estimate.matrix[known], estimate.low[known], estimate.high[known])}
         for method, times in EPSILONS.items():
             normalized = normalize(counts[known], "bi", epsilon=times / len(truth))
@@ -150,7 +150,9 @@ def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) 
     }
 
 
-def _estimate(counts: NDArray[np.int64], expected: Floats) -> tuple[BiEstimate, Any, Floats]:
+def estimate_and_truth(
+    counts: NDArray[np.int64], expected: Floats
+) -> tuple[BiEstimate, Any, Floats]:
     """Return the estimate, the classes that have one, and the truth of those."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedCellsWarning)
@@ -160,23 +162,34 @@ def _estimate(counts: NDArray[np.int64], expected: Floats) -> tuple[BiEstimate, 
 
 
 def _score_bias(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) -> list[float]:
-    """Return the bias of the separability and its standard error.
-
-    Most of the noise is the luck of the hits: by how much they exceed what is expected of as many
-    samples of their classes. That is zero on average, so it is regressed out.
-    """
-    gaps, luck = [], []
+    """Return the bias of the separability and its standard error."""
+    gaps, chance = [], []
     for _ in range(n_sets):
         expected = draw()
         counts = rng.poisson(expected)
-        estimate, known, truth = _estimate(counts, expected)
+        estimate, known, truth = estimate_and_truth(counts, expected)
         gaps.append(estimate.diagonal[known[1]].mean() - truth.diagonal().mean())
-        samples = counts.sum(axis=1)
-        excess = counts.diagonal() - samples * expected.diagonal() / expected.sum(axis=1)
-        seen = samples > 0
-        luck.append([1.0, (excess[seen] / samples[seen]).mean(), excess.sum() / samples.sum()])
-    bias = np.linalg.lstsq(np.array(luck), np.array(gaps))[0]
-    rest = np.array(gaps) - np.array(luck) @ bias
+        chance.append(luck(counts, expected))
+    return bias_without_luck(gaps, chance)
+
+
+def luck(counts: NDArray[np.int64], expected: Floats) -> list[float]:
+    """Return by how much hits exceed what is expected of as many samples: by class, and of all."""
+    samples = counts.sum(axis=1)
+    excess = counts.diagonal() - samples * expected.diagonal() / expected.sum(axis=1)
+    seen = samples > 0
+    return [float((excess[seen] / samples[seen]).mean()), float(excess.sum() / samples.sum())]
+
+
+def bias_without_luck(gaps: list[float], chance: list[list[float]]) -> list[float]:
+    """Return the mean of gaps and its standard error.
+
+    Most of their noise is luck. That is zero on average, so it is regressed out.
+    """
+    n_sets = len(gaps)
+    known = np.column_stack([np.ones(n_sets), chance])
+    bias = np.linalg.lstsq(known, np.array(gaps))[0]
+    rest = np.array(gaps) - known @ bias
     error = np.sqrt(np.square(rest).sum() / max(n_sets - 3, 1) / n_sets)
     return [round(float(bias[0]), 5), round(float(error), 5)]
 
