@@ -36,6 +36,7 @@ PARTS = {
     "comparing": "How long a comparison takes",
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "estimate": "estimate_bi against the truth: error, coverage, bias",
+    "separability_limit": "Bias of the separability, ours and of a regression that knows the truth",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
     "ranked_pairs": "Similarity intervals of the pairs that lead the list",
     "more_data": "More data for the look-alike pair: gain in balanced accuracy, in points",
@@ -54,6 +55,7 @@ OWN_TABLES = {
     "more_data",
     "ranked_pairs",
     "rebalance",
+    "separability_limit",
 }
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]
 

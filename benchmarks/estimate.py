@@ -30,13 +30,15 @@ from benchmarks.classifiers import (
 )
 from deconfuse import ConfusionMatrix, estimate_bi, load_example, normalize, overlap
 from deconfuse.errors import UndefinedCellsWarning
-from deconfuse.statistics.estimate import estimate_quietly
+from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-# Classes, and how many classifiers and test sets are drawn per setting.
+# Classes, and how many classifiers and test sets are drawn per setting; and how many more for the
+# bias of the separability alone.
 SIZES = {10: 24, 30: 10, 100: 4}
+SCORE_SETS = {10: 60, 30: 24, 100: 10}
 SAMPLES = (5, 20, 100, 500)
 ACCURACIES = (0.6, 0.9, 0.99)
 SKEWS = (1, 100)
@@ -44,7 +46,7 @@ SKEWS = (1, 100)
 EPSILONS = {"epsilon 1/C": 1.0, "epsilon 0.3/C": 0.3, "epsilon 0.2/C": 0.2}
 ESTIMATE, PAPER = "estimate_bi", "epsilon 1/C"
 METHODS = (ESTIMATE, *EPSILONS)
-# Expected count from ... to.
+# Expected count, or expected errors of a class, from ... to.
 BINS = ((0.0, 0.1), (0.1, 0.5), (0.5, 1.0), (1.0, 2.0), (2.0, 5.0), (5.0, 10.0), (10.0, math.inf))
 REAL_SETS = 40
 MANY_CLASSES, MANY_SETS = 1_000, 2
@@ -74,7 +76,10 @@ def _setting(n_classes: int, setting: tuple[int, str, float, int], n_sets: int) 
         return samples * n_classes * class_shares(n_classes, skew, rng)[:, None] * rates
 
     names = {"samples": samples, "family": family, "accuracy": accuracy, "skew": skew}
-    return {"part": "grid", "n_classes": n_classes, **names, **_measure(draw, n_sets, rng)}
+    row = {"part": "grid", "n_classes": n_classes, **names, **_measure(draw, n_sets, rng)}
+    if n_classes in SIZES:
+        row["score"] = _score_bias(draw, SCORE_SETS[n_classes] * n_sets // SIZES[n_classes], rng)
+    return row
 
 
 def _real_settings() -> Iterable[tuple[str, list[Floats], int]]:
@@ -104,24 +109,23 @@ def _real(name: str, matrices: list[Floats], samples: int, n_sets: int) -> Row:
 def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) -> Row:
     """Return errors, biases and coverage over test sets of drawn expected counts."""
     errors: dict[str, list[list[float]]] = {method: [] for method in METHODS}
-    covered = {method: np.zeros((2, len(BINS), 2)) for method in METHODS}
+    covered = {method: np.zeros((3, len(BINS), 2)) for method in METHODS}
+    hardest_held = {method: [0, 0] for method in METHODS}
     score_held = 0
     for _ in range(n_sets):
         expected = draw()
         counts = rng.poisson(expected)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedCellsWarning)
-            estimate = estimate_bi(counts)
-        # A class that was not drawn has no estimate; the truth is that of the others.
-        known = np.ix_(*2 * [np.flatnonzero(~np.isnan(estimate.diagonal))])
-        truth = np.asarray(normalize(expected[known], "bi", epsilon=0.0).matrix)
+        estimate, known, truth = estimate_and_truth(counts, expected)
         answers = {ESTIMATE: (estimate.matrix[known], estimate.low[known], estimate.high[known])}
         for method, times in EPSILONS.items():
             normalized = normalize(counts[known], "bi", epsilon=times / len(truth))
             answers[method] = (np.asarray(normalized.matrix), *normalized.confidence_interval())
         for method, (matrix, low, high) in answers.items():
             errors[method].append(_errors(matrix, truth))
-            covered[method] += _tally((low <= truth) & (truth <= high), expected[known])
+            held = (low <= truth) & (truth <= high)
+            covered[method] += _tally(held, expected[known])
+            for which, values in enumerate((matrix, truth)):
+                hardest_held[method][which] += int(held.diagonal()[values.diagonal().argmin()])
         score = estimate.separability
         score_held += score.low <= truth.diagonal().mean() <= score.high
     squares = [np.array(errors[method])[:, 0] for method in (ESTIMATE, PAPER)]
@@ -134,13 +138,60 @@ def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) 
         },
         # Of the squared error against the paper's recipe, in standard errors.
         "worse_by": round(float(gaps.mean() / (gaps.std(ddof=1) / np.sqrt(n_sets))), 3),
-        # Diagonal and others, by expected count: intervals that held / intervals.
+        # Diagonal and others by expected count, diagonal by expected errors of the class:
+        # intervals that held / intervals.
         "covered": {
             method: [" ".join(f"{held:.0f}/{cells:.0f}" for cells, held in side) for side in tally]
             for method, tally in covered.items()
         },
+        # Sets in which the interval of the class held that seems the hardest, and that is it.
+        "hardest_held": hardest_held,
         "score_held": int(score_held),
     }
+
+
+def estimate_and_truth(
+    counts: NDArray[np.int64], expected: Floats
+) -> tuple[BiEstimate, Any, Floats]:
+    """Return the estimate, the classes that have one, and the truth of those."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedCellsWarning)
+        estimate = estimate_bi(counts)
+    known = np.ix_(*2 * [np.flatnonzero(~np.isnan(estimate.diagonal))])
+    return estimate, known, np.asarray(normalize(expected[known], "bi", epsilon=0.0).matrix)
+
+
+def _score_bias(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) -> list[float]:
+    """Return the bias of the separability and its standard error."""
+    gaps, chance = [], []
+    for _ in range(n_sets):
+        expected = draw()
+        counts = rng.poisson(expected)
+        estimate, known, truth = estimate_and_truth(counts, expected)
+        gaps.append(estimate.diagonal[known[1]].mean() - truth.diagonal().mean())
+        chance.append(luck(counts, expected))
+    return bias_without_luck(gaps, chance)
+
+
+def luck(counts: NDArray[np.int64], expected: Floats) -> list[float]:
+    """Return by how much hits exceed what is expected of as many samples: by class, and of all."""
+    samples = counts.sum(axis=1)
+    excess = counts.diagonal() - samples * expected.diagonal() / expected.sum(axis=1)
+    seen = samples > 0
+    return [float((excess[seen] / samples[seen]).mean()), float(excess.sum() / samples.sum())]
+
+
+def bias_without_luck(gaps: list[float], chance: list[list[float]]) -> list[float]:
+    """Return the mean of gaps and its standard error.
+
+    Most of their noise is luck. That is zero on average, so it is regressed out.
+    """
+    n_sets = len(gaps)
+    known = np.column_stack([np.ones(n_sets), chance])
+    bias = np.linalg.lstsq(known, np.array(gaps))[0]
+    rest = np.array(gaps) - known @ bias
+    error = np.sqrt(np.square(rest).sum() / max(n_sets - 3, 1) / n_sets)
+    return [round(float(bias[0]), 5), round(float(error), 5)]
 
 
 def _errors(matrix: Floats, truth: Floats) -> list[float]:
@@ -156,13 +207,14 @@ def _error_overlap(one: Floats, other: Floats) -> float:
 
 
 def _tally(held: NDArray[np.bool_], expected: Floats) -> Floats:
-    """Return intervals and those that held: diagonal and others, by expected count."""
-    diagonal = np.eye(len(held), dtype=bool)
-    tally = np.zeros((2, len(BINS), 2))
-    for side, bin_ in product(range(2), range(len(BINS))):
-        low, high = BINS[bin_]
-        chosen = (diagonal == (side == 0)) & (expected >= low) & (expected < high)
-        tally[side, bin_] = chosen.sum(), held[chosen].sum()
+    """Return intervals and those that held, as "covered" has them."""
+    hits, others = held.diagonal(), ~np.eye(len(held), dtype=bool)
+    errors = (expected + expected.T).sum(axis=1, where=others)
+    sides = ((hits, expected.diagonal()), (held[others], expected[others]), (hits, errors))
+    tally = np.zeros((3, len(BINS), 2))
+    for (side, (kept, sizes)), (bin_, (low, high)) in product(enumerate(sides), enumerate(BINS)):
+        chosen = (sizes >= low) & (sizes < high)
+        tally[side, bin_] = chosen.sum(), kept[chosen].sum()
     return tally
 
 

@@ -31,7 +31,7 @@ def error_table(rows: list[Row]) -> str:
     head = [
         "", "settings", "error (RMSE) against ε = 1/C", "worst setting", "settings worse",
         "Overlap of errors, ε = 1/C", "`estimate_bi`", "bias of separability, ε = 1/C",
-        "`estimate_bi`", "largest bias of a setting",
+        "`estimate_bi`", "largest bias of a setting", "settings above 0.01 beyond noise",
     ]  # fmt: skip
     return _markdown(head, [[name, *_error_cells(some)] for name, some in _by_factor(rows)])
 
@@ -50,15 +50,18 @@ def _by_factor(rows: list[Row]) -> list[tuple[str, list[Row]]]:
 def _error_cells(rows: list[Row]) -> list[str]:
     ratios = [_ratio(row) for row in rows]
     overlaps = [np.mean([_mean(row, method, 1) for row in rows]) for method in (PAPER, ESTIMATE)]
-    biases = [np.mean([abs(_mean(row, method, 2)) for row in rows]) for method in (PAPER, ESTIMATE)]
+    paper = np.mean([abs(_mean(row, PAPER, 2)) for row in rows])
+    bias, noise = np.abs(np.array([row["score"] for row in rows])).T
     return [
         str(len(rows)),
         f"**{np.exp(np.mean(np.log(ratios))):.2f}**",
         f"{max(ratios):.2f}",
         str(sum(row["worse_by"] > 2 for row in rows)),
         *(f"{value:.3f}" for value in overlaps),
-        *(f"{value:.4f}" for value in biases),
-        f"{max(abs(_mean(row, ESTIMATE, 2)) for row in rows):.3f}",
+        f"{paper:.4f}",
+        f"{bias.mean():.4f}",
+        f"{bias.max():.3f}",
+        str(int((bias > 0.01 + 2 * noise).sum())),
     ]
 
 
@@ -76,6 +79,22 @@ def coverage_table(rows: list[Row]) -> str:
     return _markdown(head, lines)
 
 
+def diagonal_table(rows: list[Row]) -> str:
+    """Return the coverage of the diagonal by expected errors, and of the class that looks worst."""
+    head = ["", "method", *(_bin_name(bin_) for bin_ in BINS), "all", "class that seems hardest",
+            "class that is hardest"]  # fmt: skip
+    lines = []
+    for name, some in _by_factor(rows):
+        sets = sum(row["sets"] for row in some)
+        for method in (ESTIMATE, PAPER, "epsilon 0.3/C") if name == "**all**" else (ESTIMATE,):
+            hardest = np.sum([row["hardest_held"][method] for row in some], axis=0)
+            lines.append(
+                [name, _title(method), *_coverages(some, method, 2),
+                 *(f"{100 * held / sets:.1f}" for held in hardest)]
+            )  # fmt: skip
+    return _markdown(head, lines)
+
+
 def score_table(rows: list[Row]) -> str:
     """Return bias and coverage of the separability by samples per class."""
     grid = _part(rows, "grid")
@@ -85,10 +104,9 @@ def score_table(rows: list[Row]) -> str:
     for samples in dict.fromkeys(row["samples"] for row in grid):
         for skew in dict.fromkeys(row["skew"] for row in grid):
             some = [row for row in grid if row["samples"] == samples and row["skew"] == skew]
-            biases = [
-                np.mean([_mean(row, method, 2) for row in some]) for method in (PAPER, ESTIMATE)
-            ]
-            largest = max(abs(_mean(row, ESTIMATE, 2)) for row in some)
+            own = [row["score"][0] for row in some]
+            biases = np.mean([_mean(row, PAPER, 2) for row in some]), np.mean(own)
+            largest = np.abs(own).max()
             held = sum(row["score_held"] for row in some) / sum(row["sets"] for row in some)
             lines.append(
                 [samples, skew, *(f"{bias:+.4f}" for bias in biases), f"{largest:.3f}",
@@ -115,7 +133,7 @@ def epsilon_table(rows: list[Row]) -> str:
                 _title(method),
                 f"{np.exp(np.mean(np.log(ratios))):.2f}",
                 f"{np.mean([_mean(row, method, 1) for row in grid]):.3f}",
-                f"{np.mean([abs(_mean(row, method, 2)) for row in grid]):.4f}",
+                f"{np.mean([abs(_bias(row, method)) for row in grid]):.4f}",
                 *(f"{100 * value:.1f}" for value in diagonal),
                 f"{100 * _share(grid, method, 1, 3):.1f}",
             ]
@@ -174,6 +192,7 @@ def paper_table(rows: list[Row]) -> str:
 TABLES: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("estimate-error.md", "Error against the paper's recipe", error_table),
     ("estimate-coverage.md", "Coverage of the truth by expected count, in percent", coverage_table),
+    ("estimate-diagonal.md", "Coverage of the diagonal by expected errors", diagonal_table),
     ("estimate-separability.md", "Separability", score_table),
     ("estimate-epsilon.md", "What each epsilon gives", epsilon_table),
     ("estimate-many.md", "Many classes", many_table),
@@ -239,6 +258,10 @@ def _part(rows: list[Row], part: str) -> list[Row]:
 
 def _mean(row: Row, method: str, which: int) -> float:
     return float(row["errors"][method][which])
+
+
+def _bias(row: Row, method: str) -> float:
+    return float(row["score"][0]) if method == ESTIMATE else _mean(row, method, 2)
 
 
 def _ratio(row: Row) -> float:

@@ -19,6 +19,7 @@ PARTS = {
     "more_data": "more-data.md",
     "ranked_pairs": "ranked-pairs.md",
     "rebalance": "rebalance.md",
+    "separability_limit": "separability-limit.md",
 }
 
 

@@ -321,10 +321,12 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
 
     An interval of an error cell is Wilson's around the count that was seen, scaled as the estimate
     is, and extended to the estimate where that lies outside. So shrinkage narrows the factors of
-    rows and columns, but never rules out a cell that is larger than its peers. On the diagonal it
-    is Wilson's halfway between the estimate and one minus the errors that were seen. The variance
-    is that of the delta method at the estimate. Weighted samples count as effective samples of
-    their true class.
+    rows and columns, but never rules out a cell that is larger than its peers. On the diagonal, and
+    for the separability, it is that of a beta distribution with the mean and the variance of what
+    is known: of the variance of a count, a shrunk one keeps the part :math:`\mu / (\mu + k)`, and
+    the uncertainty of :math:`\eta` is added. It is extended to one minus the errors that were seen.
+    Variances are those of the delta method. Weighted samples count as effective samples of their
+    true class.
 
     Examples
     --------
@@ -335,7 +337,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
            [0.041, 0.938, 0.021],
            [0.007, 0.021, 0.973]])
     >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
-    (0.0, 0.109)
+    (0.0, 0.101)
     >>> estimate
     <BiEstimate of 3 classes: separability 0.954 (0.906 to 0.978 at level 0.95)>
     """

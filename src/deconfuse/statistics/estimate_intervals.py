@@ -1,8 +1,12 @@
 r"""Bi-normalize shrunk counts, with an interval for each cell.
 
 The delta method: with independent noise in the counts, `Sensitivity` gives the variance of each
-cell. It has two parts: the cell's own count, and the factors of its row and column. An interval for
-a cell of few samples is right only where the first part is that of the count which was seen.
+cell. What is known from other pairs has less noise than counts have: a shrunk count keeps a part of
+it (`ShrunkCounts.kept`), and all of them err together where the average similarity does.
+
+On the diagonal and in its mean that is the whole variance. In an error cell it is that of the
+factors of row and column; the cell's own part is that of the count which was seen, because one pair
+may be unlike all others.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import betaincinv
 from scipy.stats import norm
 
 from deconfuse.scaling.problem import bistochastic
@@ -29,11 +34,9 @@ FloatArray = NDArray[np.float64]
 
 # Up to this number of classes the shrunk counts are scaled as a dense matrix.
 _DENSE_CLASSES = 1024
-# Shrinkage makes the factors of rows and columns, and the diagonal, less variable than the delta
-# method says. This share of the variance gives intervals their coverage in
-# `python -m benchmarks estimate`.
-_SHARE = 0.85
-# It also errs in the same direction for many classes: as if their hits were correlated this much.
+# Where classes differ in another way than the model says, shrinkage errs in the same direction for
+# many of them: as if their hits were correlated this much. It gives the separability its coverage
+# with 10, 30 and 100 classes in `python -m benchmarks estimate`.
 _CORRELATION = 0.02
 
 
@@ -83,19 +86,29 @@ class Balanced:
             # There is no other class to be taken for.
             return matrix[cells].copy(), matrix[cells].copy()
         factors = np.outer(self.left / self.shrunk.rows, self.right / self.shrunk.columns)
-        noise = factors * (1.0 + self.uneven.toarray())
+        x, y = self._products
+        # In place, as in `Sensitivity`: fresh memory would take as long as the numbers.
+        shrunk_noise = self._noise.toarray()
+        shrunk_noise += self.shrunk.unlisted_kept
+        shrunk_noise *= x[:, None]
+        shrunk_noise *= y
         sensitivity = Sensitivity.of(matrix)
-        variances = sensitivity.variances(noise * matrix)
+        variances = sensitivity.variances(shrunk_noise)
+        moved = np.add.outer(*self._level_moves)
+        moved *= matrix
+        variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
+        hit_variances = variances.diagonal().copy()
+        effects = np.square(sensitivity.own_effects, out=moved)
+        variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
         seen = self.counts.toarray() * factors
-        own = noise[cells] * sensitivity.own_effects[cells] ** 2
-        low, high = _error_interval(
-            matrix[cells], seen[cells], noise[cells], (own, variances[cells]), level
-        )
+        noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors
+        parts = (effects[cells] * noise[cells], variances[cells])
+        low, high = _error_interval(matrix[cells], seen[cells], noise[cells], parts, level)
         errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
         hits = np.eye(len(matrix), dtype=bool)[cells]
         for end, diagonal in zip(
             (low, high),
-            _hit_interval(matrix.diagonal(), errors, variances.diagonal(), level),
+            _hit_interval(matrix.diagonal(), hit_variances, errors, level),
             strict=True,
         ):
             end[hits] = np.diag(diagonal)[cells][hits]
@@ -111,18 +124,21 @@ class Balanced:
         unit = np.eye(1, len(left), i)[0], np.eye(1, len(left), j)[0]
         a, b = self._balancing(*unit)
         moved = float(a[i] + b[j])
-        variance = noise * value * (1 - 2 * value * moved) + value**2 * self._spread(a, b)
+        x, y = self._products
+        shrunk_noise = x[i] * y[j] * (self.shrunk.unlisted_kept + float(self._noise[i, j]))
+        variance = shrunk_noise * (1 - 2 * value * moved) + value**2 * self._spread(a, b)
+        dx, dy = self._level_moves
+        variance += self.shrunk.level_variance * (value * (dx[i] + dy[j])) ** 2
         cell, variances = np.array([value]), np.array([max(variance, 0.0)])
         if i == j:
             row = float(self.counts[[i], :].toarray()[0] @ right) * left[i]
             column = float(self.counts[:, [j]].toarray()[:, 0] @ left) * right[j]
             errors = 0.5 * (row + column) - float(self.counts[i, j]) * factor
-            low, high = _hit_interval(cell, np.array([errors]), variances, level)
+            low, high = _hit_interval(cell, variances, np.array([errors]), level)
         else:
-            seen, own = float(self.counts[i, j]) * factor, noise * (1 - value * moved) ** 2
-            low, high = _error_interval(
-                cell, np.array([seen]), np.array([noise]), (np.array([own]), variances), level
-            )
+            seen, effect = float(self.counts[i, j]) * factor, (1 - value * moved) ** 2
+            parts = np.array([effect * noise]), variances - effect * shrunk_noise
+            low, high = _error_interval(cell, np.array([seen]), np.array([noise]), parts, level)
         return float(low[0]), float(high[0])
 
     def separability(self, level: float) -> tuple[float, float, float]:
@@ -131,7 +147,7 @@ class Balanced:
         if len(self.left) == 1:
             return value, value, value
         variance = self._separability_variance() * (1.0 + _CORRELATION * len(self.left))
-        low, high = score_interval(np.array([value]), np.array([variance]), np.ones(1), level)
+        low, high = _beta_interval(np.array([value]), np.array([variance]), level)
         return value, float(low[0]), float(high[0])
 
     def _separability_variance(self) -> float:
@@ -141,10 +157,60 @@ class Balanced:
         where (a, b) solves the balancing equations of `Sensitivity` for the diagonal twice.
         """
         a, b = self._balancing(self.diagonal, self.diagonal)
-        own = self.left**2 / self.shrunk.rows * self.right**2 / self.shrunk.columns
-        own *= 1.0 + sparse.csr_array(self._noise_excess()).diagonal()
+        x, y = self._products
+        own = x * y * (self.shrunk.unlisted_kept + self._noise.diagonal())
         total = self._spread(a, b) + float((own * (1 - 2 * (a + b))).sum())
+        dx, dy = self._level_moves
+        total += self.shrunk.level_variance * float(self.diagonal @ (dx + dy)) ** 2
         return max(total, 0.0) / len(self.left) ** 2
+
+    @property
+    def _products(self) -> tuple[FloatArray, FloatArray]:
+        """Factors of row and column of the variance of a cell that has what is expected of it."""
+        return self.left**2 / self.shrunk.rows, self.right**2 / self.shrunk.columns
+
+    @cached_property
+    def _kept_pairs(self) -> sparse.csr_array:
+        """What is kept of the noise of listed pairs, less what is kept of all others."""
+        model = self.shrunk
+        kept = model.excess.copy()
+        kept.data = (1.0 + kept.data) * model.kept.data
+        kept.setdiag(0.0)
+        kept.data -= model.unlisted_kept
+        return kept
+
+    @cached_property
+    def _kept_sums(self) -> tuple[FloatArray, FloatArray]:
+        """Sums of rows and columns of error cells times what is kept of their noise."""
+        kept, unlisted = self._kept_pairs, self.shrunk.unlisted_kept
+        rows = self.left * (kept @ self.right + unlisted * self.right.sum())
+        columns = self.right * (kept.T @ self.left + unlisted * self.left.sum())
+        return np.asarray(rows), np.asarray(columns)
+
+    @cached_property
+    def _noise(self) -> sparse.csr_array:
+        """Variances of the diagonal and of listed pairs over `_products`, less that of all others.
+
+        Noise of hits moves what the pairs of the class are shrunk towards by as much, and
+        bi-normalization takes out what all cells of a class share. So only the part of the pairs
+        that is their own is moved by hits.
+        """
+        noise = self._kept_pairs.copy()
+        unlisted = self.shrunk.unlisted_kept
+        rows, columns = self._kept_sums
+        errors = np.maximum(1.0 - self.diagonal, np.finfo(np.float64).tiny)
+        hits = (1.0 + self.shrunk.excess.diagonal()) * (0.5 * (rows + columns) / errors) ** 2
+        noise.setdiag(hits - unlisted)
+        if self.uneven.nnz:
+            noise = sparse.csr_array(noise + noise.multiply(self.uneven) + unlisted * self.uneven)
+        return noise
+
+    @cached_property
+    def _level_moves(self) -> tuple[FloatArray, FloatArray]:
+        """By how much rows and columns are scaled when the average similarity grows."""
+        rows, columns = ((1.0 - self.diagonal) - kept for kept in self._kept_sums)
+        a, b = self._balancing(rows, columns)
+        return -a, -b
 
     def _balancing(self, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve the balancing equations of `Sensitivity`: (a + B b, B^T a + b) is what is given."""
@@ -158,19 +224,15 @@ class Balanced:
     def _spread(self, a: FloatArray, b: FloatArray) -> float:
         """Return the variance of the sum over all cells of noise times (a_k + b_l).
 
-        The variance of a cell's noise is x_k y_l (1 + excess): a product, and what is listed.
+        The variance of a cell's noise is x_k y_l (unlisted + noise): a product, and what is listed.
         """
-        x = self.left**2 / self.shrunk.rows
-        y = self.right**2 / self.shrunk.columns
+        x, y = self._products
         total = (a**2 @ x) * y.sum() + 2 * (a @ x) * (b @ y) + x.sum() * (b**2 @ y)
-        listed = self._noise_excess()
+        listed = sparse.coo_array(self._noise)
         rows, columns = listed.row, listed.col
         moved = (a[rows] + b[columns]) ** 2
-        return float(total + (x[rows] * y[columns] * listed.data * moved).sum())
-
-    def _noise_excess(self) -> sparse.coo_array:
-        excess, uneven = self.shrunk.excess, self.uneven
-        return sparse.coo_array(excess + uneven + excess.multiply(uneven))
+        own = (x[rows] * y[columns] * listed.data * moved).sum()
+        return float(self.shrunk.unlisted_kept * total + own)
 
     def times(self, vector: FloatArray) -> FloatArray:
         """Return the matrix times a vector."""
@@ -193,31 +255,37 @@ def _error_interval(
     """Return the intervals of cells of errors: Wilson's around what was seen.
 
     ``noise`` is the variance of a cell's own count for a cell of one, and ``variances`` what that
-    makes of the cell, and those of the cells together with the factors of row and column.
+    makes of the cell, and what the factors of row and column make of it.
     """
-    own, together = variances
+    own, others = variances
     z = float(norm.ppf(0.5 + level / 2))
-    factor_variances = _SHARE * np.maximum(together - own * cells, 0.0) / cells**2
+    factor_variances = np.maximum(others, 0.0) / cells**2
     # As in Wilson's interval, the variance is that at the middle of the interval.
     middle = np.minimum(seen + z**2 / 2 * noise, np.clip(seen, 0.5, 1 - 1e-9))
     samples = (1 - middle) / (own + factor_variances * middle)
-    return _around(np.minimum(seen, 1.0), samples, cells, level)
+    centre = np.minimum(seen, 1.0)
+    low, high = score_interval(centre, centre * (1 - centre) / samples, samples, level)
+    return np.minimum(low, cells), np.maximum(high, cells)
 
 
 def _hit_interval(
-    cells: FloatArray, errors: FloatArray, variances: FloatArray, level: float
+    cells: FloatArray, variances: FloatArray, errors: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the intervals of cells of hits, halfway between them and one minus errors seen."""
-    samples = cells * (1 - cells) / np.maximum(_SHARE * variances, 1e-30)
-    seen = np.minimum(0.5 * (cells + 1.0 - np.minimum(errors, 1.0)), 1.0)
-    return _around(seen, samples, cells, level)
+    """Return the intervals of cells of hits, which contain one minus the errors that were seen."""
+    low, high = _beta_interval(cells, variances, level)
+    seen = 1.0 - np.minimum(errors, 1.0)
+    return np.minimum(low, seen), np.maximum(high, seen)
 
 
-def _around(
-    seen: FloatArray, samples: FloatArray, cells: FloatArray, level: float
+def _beta_interval(
+    means: FloatArray, variances: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    low, high = score_interval(seen, seen * (1 - seen) / samples, samples, level)
-    return np.minimum(low, cells), np.maximum(high, cells)
+    """Return the intervals of beta distributions with these means and variances."""
+    spread = means * (1.0 - means)
+    total = np.maximum(spread / np.maximum(variances, 1e-300) - 1.0, 1e-3)
+    hits, errors = (np.maximum(part * total, 1e-300) for part in (means, 1.0 - means))
+    low, high = (betaincinv(hits, errors, 0.5 + sign * level / 2) for sign in (-1, 1))
+    return np.minimum(low, means), np.maximum(high, means)
 
 
 def balance(shrunk: ShrunkCounts, counts: sparse.csr_array, uneven: sparse.csr_array) -> Balanced:

@@ -108,6 +108,13 @@ class ShrunkCounts:
         What a pair of classes that was never confused is expected to have.
     excess : csr_array of shape (n_classes, n_classes)
         How much more the diagonal and the listed pairs have, relative to that.
+    kept : csr_array of shape (n_classes, n_classes)
+        Of the variance of a count, the part that the shrunk count has; 1 on the diagonal. The rest
+        is known from the other pairs.
+    unlisted_kept : float
+        The same of pairs that are not listed.
+    level_variance : float
+        Relative variance of the average similarity, towards which all pairs are shrunk.
     spread : Spread
         Of pair totals.
     background : float
@@ -121,6 +128,9 @@ class ShrunkCounts:
     rows: FloatArray
     columns: FloatArray
     excess: sparse.csr_array
+    kept: sparse.csr_array
+    unlisted_kept: float
+    level_variance: float
     spread: Spread
     background: float
     concentration: float
@@ -227,38 +237,57 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         pairs = pairs.chosen((pairs.total > 0) | (often >= 0.5 * _EXPECTED))
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
-    background = _background(pairs, rows, columns, spread)
+    rest = _rest(pairs, rows, columns)
+    background, unlisted_kept = _background(rest, spread)
     rows, columns = np.sqrt(background) * rows, np.sqrt(background) * columns
-    gain = spread.shrink(pairs.total, expected)[0] / expected / background
+    shrunk, shape = spread.shrink(pairs.total, expected)
+    gain = shrunk / expected / background
     there = gain * (pairs.forward / share + concentration) / (pairs.total + concentration)
     back = gain * (pairs.backward / (1 - share) + concentration) / (pairs.total + concentration)
     own = hits / (rows * columns)
+    kept = np.minimum(shrunk / (pairs.total + shape), 1.0)
     places = np.arange(len(hits))
-    excess = sparse.csr_array(
-        (
-            np.concatenate([there, back, own]) - 1.0,
-            (
-                np.concatenate([pairs.low, pairs.high, places]),
-                np.concatenate([pairs.high, pairs.low, places]),
-            ),
-        ),
-        shape=counts.shape,
+    at = (
+        np.concatenate([pairs.low, pairs.high, places]),
+        np.concatenate([pairs.high, pairs.low, places]),
+    )
+    excess, part_kept = (
+        sparse.csr_array((np.concatenate(values), at), shape=counts.shape)
+        for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
     unlisted = level * background
-    similarity = _median(np.sqrt(there * back) * unlisted, unlisted, pairs)
-    return ShrunkCounts(rows, columns, excess, spread, background, concentration, similarity)
+    return ShrunkCounts(
+        rows,
+        columns,
+        excess,
+        part_kept,
+        unlisted_kept,
+        _level_variance(expected, rest, spread.shape),
+        spread,
+        background,
+        concentration,
+        _median(np.sqrt(there * back) * unlisted, unlisted, pairs),
+    )
 
 
-def _background(pairs: _Pairs, rows: FloatArray, columns: FloatArray, spread: Spread) -> float:
-    """Return how much of the average is left for the pairs that are not listed.
+def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: float) -> float:
+    """Return the relative variance of the sum of all totals, which are negative binomial."""
+    total = float(expected.sum()) + rest[0]
+    squares = float((expected**2).sum()) + rest[1]
+    return (total + squares / shape) / max(total, _HALF) ** 2
+
+
+def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float]:
+    """Return how much of the average is left for pairs that are not listed, and of their variance.
 
     They have one factor, that of a pair with their typical expected total.
     """
-    total, squares = _rest(pairs, rows, columns)
+    total, squares = rest
     if not total > 0:
-        return 1.0
+        return 1.0, 1.0
     typical = np.array([squares / total])
-    return float(spread.shrink(np.zeros(1), typical)[0][0] / typical[0])
+    shrunk, shape = spread.shrink(np.zeros(1), typical)
+    return float(shrunk[0] / typical[0]), float(min(shrunk[0] / shape[0], 1.0))
 
 
 def _all_chances(rows: FloatArray, columns: FloatArray) -> float:
