@@ -146,7 +146,7 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; estimated similarity"
         rf" {INTERVAL}(, above 1: more often confused than recognized)?, where the median pair has"
         rf" {NUMBER}; rank (\d+) by the lower end of similarity(?: and|, (\d+)) by count\."
-        r"( It is not shown to be more than their errors with other classes would explain\.)?",
+        r"( It is not shown to be specific to this pair\.)?",
         found.sentence,
     )
     assert told, found.sentence

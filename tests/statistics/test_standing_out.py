@@ -142,7 +142,7 @@ def test_hard_classes_explain_their_pairs_and_that_is_said():
     for seed in range(40):
         found = diagnose(drawn(hard_classes(10, seed), 1000, 0.0, seed)).findings
         similar = [finding.sentence for finding in found if finding.kind == "look_alike"]
-        note = "It is not shown to be more than their errors with other classes would explain."
+        note = "It is not shown to be specific to this pair."
         alarms += any(not sentence.endswith(note) for sentence in similar)
         explained += any(sentence.endswith(note) for sentence in similar)
     # Of 40 runs at 5 %, seven or more happen once in a hundred times.

@@ -34,17 +34,16 @@ _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
 # Not shown is not the same as not there: with few classes the test has little room.
-EXPLAINED = " It is not shown to be more than their errors with other classes would explain."
+EXPLAINED = " It is not shown to be specific to this pair."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 
 
 _FAVOURS_FREQUENT = (
     "The more frequent a class is here, the more it is over-predicted. A classifier that is tuned"
-    " for plain accuracy does that, so it may be wanted. If rare classes matter as much and there"
-    " are scores, try a `Rebalancer`: it is made for balanced accuracy and can cost plain accuracy."
-    " Calibrated probabilities can be divided by the training shares of their classes instead,"
-    " which needs no validation data."
+    " for plain accuracy does that, so it may be wanted. If rare classes matter as much, divide"
+    " calibrated probabilities by the training shares of their classes, or try a `Rebalancer` on"
+    " the scores of validation data. Both are for balanced accuracy and can cost plain accuracy."
 )
 _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"

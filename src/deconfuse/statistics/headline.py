@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,42 +23,32 @@ _FEW = 10
 # Statements that are told in full; of the others only the totals.
 _IN_FULL = 2
 
-
-class _Told(NamedTuple):
-    """One sentence, and what is left of it where others come first."""
-
-    full: str
-    less: str = ""
-
-    @property
-    def short(self) -> str:
-        return self.less or self.full
+# One statement: in full, and what is left of it after others.
+_Statement = tuple[str, str]
 
 
 def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, what matters most, and true totals of the rest."""
     source = diagnosis.source
-    sentences = _one_sided(diagnosis.biases)
+    told = _one_sided(diagnosis.biases)
     if not has_errors(source):
-        sentences.append(_Told(f"No errors in {_samples(source)}."))
+        told += _plain(f"No errors in {_samples(source)}.")
     else:
-        sentences += [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
-        sentences += _few_labels(source)
-    if not sentences:
-        sentences = [
-            _Told(
-                "No pair of classes is shown to be more similar than others, and no class to be"
-                " over- or under-predicted."
-                if source.n_classes > 2
-                else "No class is shown to be over- or under-predicted."
-            )
-        ]
+        told += [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
+        told += _few_labels(source)
+    if not told and source.n_classes > 2:
+        told = _plain(
+            "No pair of classes is shown to be more similar than others, and no class to be"
+            " over- or under-predicted."
+        )
+    told = told or _plain("No class is shown to be over- or under-predicted.")
     # More than two statements with names and numbers are more than a reader takes in.
-    told = [
-        sentence.full if place < _IN_FULL else sentence.short
-        for place, sentence in enumerate(sentences)
-    ]
-    return " ".join([_totals(diagnosis), *told])
+    shown = [full for full, _ in told[:_IN_FULL]] + [short for _, short in told[_IN_FULL:]]
+    return " ".join([_totals(diagnosis), *shown])
+
+
+def _plain(sentence: str) -> list[_Statement]:
+    return [(sentence, sentence)]
 
 
 def _totals(diagnosis: Diagnosis) -> str:
@@ -76,27 +66,25 @@ def _totals(diagnosis: Diagnosis) -> str:
     )
 
 
-def _guessing(cm: ConfusionMatrix) -> list[_Told]:
+def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     """Say where a classifier is not shown to be better than guessing, or is surely worse."""
     chance = 1 / cm.n_classes
     found = estimate_balanced_accuracy(cm)
     if found.high < chance:
-        return [
-            _Told(
-                "This is worse than guessing: check that labels and predictions use the same names"
-                " in the same order."
-            )
-        ]
-    return [_Told("This is not shown to be better than guessing.")] if found.low <= chance else []
+        return _plain(
+            "This is worse than guessing: check that labels and predictions use the same names in"
+            " the same order."
+        )
+    return _plain("This is not shown to be better than guessing.") if found.low <= chance else []
 
 
-def _few_labels(cm: ConfusionMatrix) -> list[_Told]:
+def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
     squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
     labels = effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
     few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
     what = "effective labels" if cm.is_weighted else "labels"
     told = f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."
-    return [_Told(told)] if few else []
+    return _plain(told) if few else []
 
 
 def _samples(cm: ConfusionMatrix) -> str:
@@ -105,7 +93,7 @@ def _samples(cm: ConfusionMatrix) -> str:
     return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
 
 
-def _one_sided(biases: Sequence[ClassBias]) -> list[_Told]:
+def _one_sided(biases: Sequence[ClassBias]) -> list[_Statement]:
     unseen = [b for b in biases if b.verdict == "never seen"]
     groups = {
         "never answered with a class": [b for b in biases if b.verdict == "never answered"],
@@ -120,10 +108,10 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[_Told]:
         for what, group in groups.items()
         if group
     ]
-    return [_Told(" ".join(told))] if told else []
+    return _plain(" ".join(told)) if told else []
 
 
-def _similar(findings: Sequence[Finding]) -> list[_Told]:
+def _similar(findings: Sequence[Finding]) -> list[_Statement]:
     similar = [found.classes for found in findings if found.kind == "look_alike"]
     if not similar:
         return []
@@ -135,18 +123,18 @@ def _similar(findings: Sequence[Finding]) -> list[_Told]:
         else ""
     )
     number = plural(len(similar), "pair of classes is", "pairs of classes are")
-    sentences = [_Told(f"{first} and {second} are similar{others}.", f"{number} similar.")]
+    told = [(f"{first} and {second} are similar{others}.", f"{number} similar.")]
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
         first, second = (_quoted(label) for label in less[0])
         rest = f", and {plural(len(less) - 1, 'more pair', 'more pairs')}," if less[1:] else ""
         what = "often confused, but less similar."
         number = plural(len(less), "pair is", "pairs are")
-        sentences.append(_Told(f"{first} and {second}{rest} are {what}", f"{number} {what}"))
-    return sentences
+        told.append((f"{first} and {second}{rest} are {what}", f"{number} {what}"))
+    return told
 
 
-def _bias(biases: Sequence[ClassBias]) -> list[_Told]:
+def _bias(biases: Sequence[ClassBias]) -> list[_Statement]:
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
     groups = [group for group in (over, under) if group]
@@ -160,7 +148,7 @@ def _bias(biases: Sequence[ClassBias]) -> list[_Told]:
     ]
     totals = f"{who[0]} would be {groups[0][0].verdict}-"
     totals += f" and {who[1]} under-" if who[1:] else ""
-    return [_Told(f"{start} {' and '.join(parts)}.", f"{start} {totals}predicted.")]
+    return [(f"{start} {' and '.join(parts)}.", f"{start} {totals}predicted.")]
 
 
 def _group(biases: Sequence[ClassBias], *, is_first: bool) -> str:
