@@ -97,7 +97,7 @@ class Balanced:
         moved = np.add.outer(*self._level_moves)
         moved *= matrix
         variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
-        hit_variances = variances.diagonal().copy()
+        hit_variances = variances.diagonal() + self._class_noise
         effects = np.square(sensitivity.own_effects, out=moved)
         variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
         seen = self.counts.toarray() * factors
@@ -134,6 +134,7 @@ class Balanced:
             row = float(self.counts[[i], :].toarray()[0] @ right) * left[i]
             column = float(self.counts[:, [j]].toarray()[:, 0] @ left) * right[j]
             errors = 0.5 * (row + column) - float(self.counts[i, j]) * factor
+            variances += self._class_noise[i]
             low, high = _hit_interval(cell, variances, np.array([errors]), level)
         else:
             seen, effect = float(self.counts[i, j]) * factor, (1 - value * moved) ** 2
@@ -162,6 +163,7 @@ class Balanced:
         total = self._spread(a, b) + float((own * (1 - 2 * (a + b))).sum())
         dx, dy = self._level_moves
         total += self.shrunk.level_variance * float(self.diagonal @ (dx + dy)) ** 2
+        total += float(self._class_noise.sum())
         return max(total, 0.0) / len(self.left) ** 2
 
     @property
@@ -186,6 +188,16 @@ class Balanced:
         rows = self.left * (kept @ self.right + unlisted * self.right.sum())
         columns = self.right * (kept.T @ self.left + unlisted * self.left.sum())
         return np.asarray(rows), np.asarray(columns)
+
+    @property
+    def _class_noise(self) -> FloatArray:
+        """The variance of hits because classes differ in difficulty.
+
+        It changes all errors of a class together, as far as they are not known from their counts.
+        """
+        rows, columns = self._kept_sums
+        lost = (1.0 - self.diagonal) - 0.5 * (rows + columns)
+        return np.asarray(self.shrunk.class_variances * (self.diagonal * lost) ** 2)
 
     @cached_property
     def _noise(self) -> sparse.csr_array:

@@ -115,6 +115,9 @@ class ShrunkCounts:
         The same of pairs that are not listed.
     level_variance : float
         Relative variance of the average similarity, towards which all pairs are shrunk.
+    class_variances : ndarray of shape (n_classes,)
+        Relative variance of what all pairs of a class have in common beyond that: how much classes
+        differ in difficulty, as far as the errors of the class do not tell.
     spread : Spread
         Of pair totals.
     background : float
@@ -131,6 +134,7 @@ class ShrunkCounts:
     kept: sparse.csr_array
     unlisted_kept: float
     level_variance: float
+    class_variances: FloatArray
     spread: Spread
     background: float
     concentration: float
@@ -238,6 +242,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
     rest = _rest(pairs, rows, columns)
+    all_chances = rows * columns.sum() + columns * rows.sum() - 2 * rows * columns
     background, unlisted_kept = _background(rest, spread)
     rows, columns = np.sqrt(background) * rows, np.sqrt(background) * columns
     shrunk, shape = spread.shrink(pairs.total, expected)
@@ -263,6 +268,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         part_kept,
         unlisted_kept,
         _level_variance(expected, rest, spread.shape),
+        _class_variances(pairs, (expected, kept), (all_chances, unlisted_kept), spread.shape),
         spread,
         background,
         concentration,
@@ -275,6 +281,46 @@ def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: floa
     total = float(expected.sum()) + rest[0]
     squares = float((expected**2).sum()) + rest[1]
     return (total + squares / shape) / max(total, _HALF) ** 2
+
+
+def _class_variances(
+    pairs: _Pairs,
+    listed: tuple[FloatArray, FloatArray],
+    every: tuple[FloatArray, float],
+    shape: float,
+) -> FloatArray:
+    """Return the relative variance of each class that independent pairs do not explain.
+
+    By moments: of what each class has more than was expected of its pairs, as far as these were
+    shrunk. What is left after one standard error counts, since few classes show nothing certain,
+    and less what the errors of a class tell about itself.
+
+    Parameters
+    ----------
+    pairs : _Pairs
+    listed : tuple of two ndarrays
+        The expected totals of listed pairs, and what they keep.
+    every : tuple of ndarray and float
+        The expected totals of all pairs of each class, and what pairs keep that are not listed.
+    shape : float
+        Of the totals of pairs.
+    """
+    (expected, kept), (all_expected, unlisted_kept) = listed, every
+
+    def by_class(values: FloatArray) -> FloatArray:
+        low, high = (np.bincount(end, values, pairs.n_classes) for end in (pairs.low, pairs.high))
+        return np.asarray(low + high)
+
+    lost, unlisted_lost = 1.0 - kept, 1.0 - unlisted_kept
+    rest = np.maximum(all_expected - by_class(expected), 0.0)
+    more = by_class(lost * (pairs.total - expected)) - unlisted_lost * rest
+    noise = by_class(lost**2 * (expected + expected**2 / shape)) + unlisted_lost**2 * rest
+    size = by_class(lost * expected) + unlisted_lost * rest
+    tiny = np.finfo(np.float64).tiny
+    standard_error = np.sqrt(2.0 * float(noise @ noise))
+    squares = max(float((more**2 - noise).sum()) - standard_error, 0.0)
+    variance = squares / max(float(size @ size), tiny)
+    return np.asarray(variance * noise / np.maximum(noise + variance * size**2, tiny))
 
 
 def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float]:
