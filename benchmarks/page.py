@@ -1,8 +1,9 @@
-"""Time the page of a thousand classes in Chromium: first paint, switching, zooming, size.
+"""Time the page of a thousand classes in Chromium, and what writing pages costs.
 
     python -m benchmarks page
 
-The ratio is the budget over what was measured, so above 1 the page keeps it.
+In Chromium: first paint, switching, zooming, size. The ratio is the budget over what was measured,
+so above 1 the page keeps it. Of writing: intervals and pages in times of one bi-normalization.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import deconfuse as dc
-from benchmarks.simulate import dense_classifier
+from benchmarks.simulate import dense_classifier, sparse_classifier
+from benchmarks.timing import best_time
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAINT, SWITCH, SIZE, WRITE = 2.0, 0.1, 5e6, 30.0
@@ -45,7 +47,41 @@ PAINTED = """
 
 
 def run(*, quick: bool = False) -> list[dict[str, Any]]:
-    """Return one row for each budget; none where there is no browser."""
+    """Return one row for each budget; those of the browser only where there is one."""
+    return _in_browser(quick) + _writing(quick)
+
+
+def _writing(quick: bool) -> list[dict[str, Any]]:
+    """Return what intervals of all cells and pages take, of a matrix that is counted already."""
+    n_classes, n_many = (100, 2_000) if quick else (1_000, 50_000)
+    counts = dense_classifier(n_classes, 0.7, 50 * n_classes, np.random.default_rng(0)).astype(int)
+    many = sparse_classifier(n_many, 0.8, 20 * n_many, np.random.default_rng(0)).astype(int)
+    bi = dc.normalize(dc.ConfusionMatrix.from_counts(counts))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        acts = {
+            f"{n_classes:,} classes: one bi-normalization": lambda: _fresh(counts).normalize("bi"),
+            f"{n_classes:,} classes: intervals of all cells": bi.confidence_interval,
+            f"{n_classes:,} classes: writing a page": lambda: dc.report(_fresh(counts), path),
+            f"{n_many:,} classes: writing a page": lambda: dc.report(_fresh(many), path),
+        }
+        for case, act in acts.items():
+            seconds, _ = best_time(act, at_least=2.0, most=30)
+            rows.append({"case": case, "peer": "deconfuse", "seconds": seconds})
+    unit = rows[0]["seconds"]
+    for row in rows:
+        row["ratio"] = row["seconds"] / unit
+        row["note"] = f"{row['ratio']:.1f} normalizations of {n_classes:,} classes"
+    return rows
+
+
+def _fresh(counts: Any) -> dc.ConfusionMatrix:
+    """Return a matrix of which nothing was computed yet."""
+    return dc.ConfusionMatrix.from_counts(counts)
+
+
+def _in_browser(quick: bool) -> list[dict[str, Any]]:
     chromium = shutil.which("chromium")
     if chromium is None or importlib.util.find_spec("playwright") is None:
         print("page: needs chromium and playwright, left out")

@@ -90,7 +90,8 @@ class Sensitivity:
         d, e = _without_column_sums(b), _without_column_sums(noise)
         # Three products of matrices are most of the time. The rest is done in place, since fresh
         # memory for every term would take as long again.
-        met = e - d * columns
+        met = d * columns
+        np.subtract(e, met, out=met)
         part = e + met
         part *= -0.5
         half = part @ d.T
@@ -106,9 +107,7 @@ class Sensitivity:
         by_row -= shared.sum(axis=1)
         by_row /= b.sum(axis=1)
         shared *= 2
-        np.add.outer(by_row, by_column, out=part)
-        part *= b
-        shared += part
+        shared += np.multiply(np.add.outer(by_row, by_column, out=part), b, out=part)
         shared *= b
         own = np.multiply(self.own_effects, 2, out=part)
         own -= 1
