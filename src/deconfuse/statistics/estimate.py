@@ -339,7 +339,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
     (0.0, 0.101)
     >>> estimate
-    <BiEstimate of 3 classes: separability 0.954 (0.906 to 0.978 at level 0.95)>
+    <BiEstimate of 3 classes: separability 0.954 (0.915 to 0.982 at level 0.95)>
     """
     matrix = as_confusion(cm)
     if matrix.total == 0:
