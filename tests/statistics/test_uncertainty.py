@@ -257,6 +257,16 @@ def test_accurate_classifiers_keep_their_digits() -> None:
     np.testing.assert_allclose(relative, 1 / np.sqrt(counts[off]), rtol=0.25)
 
 
+@pytest.mark.parametrize("hits", [10, 10**3, 10**5, 10**7, 10**9])
+def test_errors_of_two_classes_have_their_closed_form(hits: int) -> None:
+    # The logit of the diagonal is half the logarithm of the odds ratio.
+    counts = np.array([[hits, 3.0], [2.0, 7.0 * hits]])
+    root = np.sqrt(np.prod(counts.diagonal()) / (counts[0, 1] * counts[1, 0]))
+    expected = root / (1 + root) ** 2 / 2 * np.sqrt((1 / counts).sum())
+    errors = normalize(counts, "bi", epsilon=0.0).standard_errors()
+    np.testing.assert_allclose(errors, np.full((2, 2), expected), rtol=1e-5)
+
+
 def test_bootstrap_is_reproducible_and_normalized() -> None:
     n = normalize(_counts(1, 3), "bi")
     draws = n.bootstrap(20, rng=7)

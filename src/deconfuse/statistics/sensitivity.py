@@ -36,17 +36,30 @@ class Sensitivity:
         Doubly stochastic.
     row_block, cross_block, column_block : ndarray of shape (n, n)
         ``P``, ``Q`` and ``S`` of the module's formulas.
+    hit_sums : ndarray of shape (n,)
+        The diagonal of ``P + Q``. Where the matrix is close to the identity nearly all of it
+        cancels, so it is computed apart, with all its digits.
+    hit_effects : ndarray of shape (n,)
+        The diagonal of ``own_effects``, likewise.
     """
 
     matrix: FloatArray
     row_block: FloatArray
     cross_block: FloatArray
+    hit_sums: FloatArray
+    hit_effects: FloatArray
 
     @classmethod
     def of(cls, matrix: FloatArray) -> Sensitivity:
         """Return the sensitivity of a doubly stochastic matrix."""
         inverse = _laplacian_inverse(matrix @ matrix.T)
-        return cls(matrix, inverse, -(inverse @ matrix))
+        # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
+        d = _without_column_sums(matrix)
+        cross = inverse @ d
+        sums = -cross.diagonal()
+        effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
+        cross += inverse
+        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects)
 
     @cached_property
     def column_block(self) -> FloatArray:
@@ -60,7 +73,9 @@ class Sensitivity:
         effects += self.row_block.diagonal()[:, None]
         effects += column_diagonal
         effects *= self.matrix
-        return np.subtract(1.0, effects, out=effects)
+        np.subtract(1.0, effects, out=effects)
+        np.fill_diagonal(effects, self.hit_effects)
+        return effects
 
     def change(self, noise: FloatArray) -> FloatArray:
         """Return the change of the matrix for noise, or for a stack of noises."""
@@ -100,14 +115,21 @@ class Sensitivity:
         w_variances.reshape(-1)[:: len(b) + 1] += e.sum(axis=1)
         moved = np.matmul(w_variances, q, out=half)
         moved += met
-        shared = np.matmul(p, moved, out=d)
+        shared = p @ moved
+        # Of hits, by_row + by_column + 2 shared is nearly zero: each half of it, with its digits.
+        hits, on_diagonal = shared.diagonal().copy(), np.s_[:: len(b) + 1]
         shared *= b
-        by_column = columns + np.einsum("ij,ij->j", q, met) - shared.sum(axis=0)
-        by_row = p.diagonal() * noise.sum(axis=1) + np.einsum("ij,ij->i", q, noise)
-        by_row -= shared.sum(axis=1)
-        by_row /= b.sum(axis=1)
+        shared.reshape(-1)[on_diagonal] = 0.0
+        row_half = p.diagonal() * (e.sum(axis=1) - e.diagonal()) + self.hit_sums * noise.diagonal()
+        row_half += np.einsum("ij,ij->i", q, e) - q.diagonal() * e.diagonal()
+        row_half += (d.sum(axis=1) - d.diagonal()) * hits - shared.sum(axis=1)
+        row_half /= b.sum(axis=1)
+        column_half = columns + np.einsum("ij,ij->j", q, met) - shared.sum(axis=0)
+        column_half -= d.diagonal() * hits
         shared *= 2
+        by_row, by_column = row_half - hits, column_half - hits
         shared += np.multiply(np.add.outer(by_row, by_column, out=part), b, out=part)
+        shared.reshape(-1)[on_diagonal] = b.diagonal() * (row_half + column_half)
         shared *= b
         own = np.multiply(self.own_effects, 2, out=part)
         own -= 1
