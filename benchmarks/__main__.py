@@ -37,6 +37,7 @@ PARTS = {
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "estimate": "estimate_bi against the truth: error, coverage, bias",
     "separability_limit": "Bias of the separability, ours and of a regression that knows the truth",
+    "bias_findings": "Classes that are called over- or under-predicted: false alarms, and found",
     "look_alikes": "Pairs that are called alike: false alarms, and pairs found",
     "ranked_pairs": "Similarity intervals of the pairs that lead the list",
     "more_data": "More data for the look-alike pair: gain in balanced accuracy, in points",
@@ -44,6 +45,7 @@ PARTS = {
 }
 # These measure no time: they bring their own tables.
 OWN_TABLES = {
+    "bias_findings",
     "comparing",
     "coverage",
     "coverage_comparison",

@@ -4,7 +4,7 @@
 ``python -m benchmarks separability_limit --quick``   a tenth of it, to the terminal only
 
 The settings are those of `benchmarks.estimate` with ten classes. Boosted trees learn what the true
-separability is: from thousands of test sets of the same classifiers, of which they see accuracy,
+separability is: from many test sets of the same classifiers, of which they see accuracy,
 recalls, precisions, how errors spread, and our estimate with what it fitted. Nobody who has one
 test set knows as much, so a bias that they are left with is hardly to be avoided.
 """

@@ -12,6 +12,7 @@ from tests.support import require
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
+    "bias_findings": "bias-findings.md",
     "coverage": "coverage.md",
     "coverage_comparison": "coverage-comparison.md",
     "designs": "designs.md",
