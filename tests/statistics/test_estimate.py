@@ -383,6 +383,21 @@ def test_what_other_classes_show_narrows_the_interval_of_a_class() -> None:
     assert estimate.high[0, 0] - estimate.low[0, 0] < 0.6 * (high[0, 0] - low[0, 0])
 
 
+@pytest.mark.parametrize("spread", [0.25, 0.5])
+def test_classes_may_differ_in_difficulty(spread: float) -> None:
+    """A class that is easier or harder than the others is not ruled out by them."""
+    rng = np.random.default_rng(0)
+    difficulty = np.exp(spread * rng.normal(size=200))
+    expected = 0.05 * np.outer(difficulty, difficulty)
+    np.fill_diagonal(expected, 90.0)
+    estimate = dc.estimate_bi(rng.poisson(expected))
+    truth = np.asarray(dc.normalize(expected, "bi", epsilon=0.0).matrix).diagonal()
+    held = (estimate.low.diagonal() <= truth) & (truth <= estimate.high.diagonal())
+    assert held.mean() > 0.93
+    even = np.full((200, 200), 0.05) + np.diag(np.full(200, 90.0))
+    assert dc.estimate_bi(rng.poisson(even)).shrunk.class_variance < 0.01
+
+
 def test_a_group_of_classes_is_pooled_without_a_matrix() -> None:
     counts = draw_counts(
         error_rates(6, np.random.default_rng(5)) / 6, 300, np.random.default_rng(5)

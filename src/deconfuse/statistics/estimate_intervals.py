@@ -197,7 +197,7 @@ class Balanced:
         """
         rows, columns = self._kept_sums
         lost = (1.0 - self.diagonal) - 0.5 * (rows + columns)
-        return np.asarray(self.shrunk.class_variances * (self.diagonal * lost) ** 2)
+        return np.asarray(self.shrunk.class_variance * (self.diagonal * lost) ** 2)
 
     @cached_property
     def _noise(self) -> sparse.csr_array:

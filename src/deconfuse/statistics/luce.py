@@ -115,9 +115,9 @@ class ShrunkCounts:
         The same of pairs that are not listed.
     level_variance : float
         Relative variance of the average similarity, towards which all pairs are shrunk.
-    class_variances : ndarray of shape (n_classes,)
+    class_variance : float
         Relative variance of what all pairs of a class have in common beyond that: how much classes
-        differ in difficulty, as far as the errors of the class do not tell.
+        differ in difficulty.
     spread : Spread
         Of pair totals.
     background : float
@@ -134,7 +134,7 @@ class ShrunkCounts:
     kept: sparse.csr_array
     unlisted_kept: float
     level_variance: float
-    class_variances: FloatArray
+    class_variance: float
     spread: Spread
     background: float
     concentration: float
@@ -268,7 +268,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         part_kept,
         unlisted_kept,
         _level_variance(expected, rest, spread.shape),
-        _class_variances(pairs, (expected, kept), (all_chances, unlisted_kept), spread.shape),
+        _class_variance(pairs, (expected, kept), (all_chances, unlisted_kept), spread.shape),
         spread,
         background,
         concentration,
@@ -283,17 +283,16 @@ def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: floa
     return (total + squares / shape) / max(total, _HALF) ** 2
 
 
-def _class_variances(
+def _class_variance(
     pairs: _Pairs,
     listed: tuple[FloatArray, FloatArray],
     every: tuple[FloatArray, float],
     shape: float,
-) -> FloatArray:
-    """Return the relative variance of each class that independent pairs do not explain.
+) -> float:
+    """Return the relative variance of classes that independent pairs do not explain.
 
     By moments: of what each class has more than was expected of its pairs, as far as these were
-    shrunk. What is left after one standard error counts, since few classes show nothing certain,
-    and less what the errors of a class tell about itself.
+    shrunk. What is left after one standard error counts, since few classes show nothing certain.
 
     Parameters
     ----------
@@ -316,11 +315,9 @@ def _class_variances(
     more = by_class(lost * (pairs.total - expected)) - unlisted_lost * rest
     noise = by_class(lost**2 * (expected + expected**2 / shape)) + unlisted_lost**2 * rest
     size = by_class(lost * expected) + unlisted_lost * rest
-    tiny = np.finfo(np.float64).tiny
     standard_error = np.sqrt(2.0 * float(noise @ noise))
     squares = max(float((more**2 - noise).sum()) - standard_error, 0.0)
-    variance = squares / max(float(size @ size), tiny)
-    return np.asarray(variance * noise / np.maximum(noise + variance * size**2, tiny))
+    return squares / max(float(size @ size), np.finfo(np.float64).tiny)
 
 
 def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float]:
