@@ -16,6 +16,7 @@ PARTS = {
     "coverage": "coverage.md",
     "coverage_comparison": "coverage-comparison.md",
     "designs": "designs.md",
+    "gate": "gate.md",
     "look_alikes": "look-alikes.md",
     "more_data": "more-data.md",
     "ranked_pairs": "ranked-pairs.md",
@@ -65,6 +66,12 @@ def test_what_was_measured_keeps_what_is_promised(monkeypatch: pytest.MonkeyPatc
     runs = sum(row["runs"] for row in equal)
     assert sum(row["rejected"] * row["runs"] for row in equal) / runs <= 0.08
     assert sum(row["any_cell"] * row["runs"] for row in equal) / runs <= 0.08
+    gate = rows("gate")
+    for kind in ("equal_failed", "mix_failed", "paired_equal_failed"):
+        alarms = [(row["runs"], row[kind]) for row in gate if kind in row]
+        assert sum(n * share for n, share in alarms) / sum(n for n, _ in alarms) <= 0.05
+    found = [row for row in gate if row.get("pair", 0) >= 0.02 and row["n_classes"] <= 10]
+    assert min(row["pair_failed"] for row in found) >= 0.8
     grid = [row for row in rows("estimate") if row["part"] == "grid"]
     assert sum(row["worse_by"] > 2 for row in grid) <= 0.02 * len(grid)
     # Diagonal and errors by expected count, and the diagonal by expected errors.
@@ -77,3 +84,21 @@ def test_what_was_measured_keeps_what_is_promised(monkeypatch: pytest.MonkeyPatc
     assert sum(abs(row["score"][0]) for row in grid) / len(grid) < 0.01
     every = rows("coverage_comparison")
     assert sum(row["covered"] * row["runs"] for row in every) / sum(r["runs"] for r in every) > 0.95
+
+
+def test_weights_that_were_measured_gain_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what the offsets gain: regression 0.8 and more, networks with offsets of their own."""
+    require("torch", "PIL")
+    monkeypatch.syspath_prepend(str(ROOT))
+    bench = import_module("benchmarks.rebalance")
+    rows = json.loads((ROOT / "benchmarks" / "measured" / "rebalance.json").read_text())["rows"]
+
+    def gain(model: str, remedy: str) -> float:
+        some = [row for row in rows if row["model"] == model and remedy in row]
+        return sum(row[remedy] - row["none"] for row in some) / len(some)
+
+    for model in bench.MODELS:
+        remedy = "both" if model == bench.NETWORK else "weights"
+        least = 0.7 if model == bench.TREES else 0.8
+        assert gain(model, remedy) >= least * gain(model, "rebalancer") > 0
+        assert min(gain(model, "weights"), gain(model, "counts")) > 0
