@@ -79,7 +79,7 @@ def test_what_was_measured_keeps_what_is_promised(monkeypatch: pytest.MonkeyPatc
         counted = [(held, cells) for held, cells in covered(grid, "estimate_bi", side) if cells]
         assert min(held / cells for held, cells in counted) >= 0.93
         # Those from one expected sample, or error, on.
-        assert max(held / cells for held, cells in counted[-4:]) <= 0.97
+        assert max(held / cells for held, cells in counted[-4:]) <= 0.975
     assert sum(row["score_held"] for row in grid) / sum(row["sets"] for row in grid) >= 0.93
     assert sum(abs(row["score"][0]) for row in grid) / len(grid) < 0.01
     every = rows("coverage_comparison")
