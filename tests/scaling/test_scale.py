@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import deconfuse as dc
-from deconfuse.reading import tally
-from deconfuse.scaling import ScalingStatus, kernels
+from deconfuse.scaling import ScalingStatus
 from tests.support import require
 
 Array = NDArray[np.float64]
@@ -80,23 +79,6 @@ def test_a_sparse_matrix_is_scaled_without_writing_epsilon_out(n_classes: int) -
     assert s.converged
     assert s.problem.matrix.nnz == counts.nnz
     np.testing.assert_allclose(s.matrix.sum(axis=0), 1.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("shape", [(401, 401), (1, 900), (7, 500)])
-def test_halves_on_threads_give_what_the_whole_gives(
-    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = sparse.random_array(shape, density=0.1, rng=np.random.default_rng(0), format="csr")
-    whole = dc.scale(counts, epsilon=1e-3)
-    monkeypatch.setattr(kernels, "_FEWEST_IN_HALVES", 1)
-    monkeypatch.setattr(tally, "_FEWEST_ON_THREADS", 1)
-    found = []
-    for threads in ("1", "2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        found.append(dc.scale(counts, epsilon=1e-3))
-    np.testing.assert_array_equal(found[0].left, found[1].left)
-    np.testing.assert_array_equal(found[0].right, found[1].right)
-    np.testing.assert_allclose(found[0].left, whole.left, rtol=1e-9)
 
 
 def test_a_wide_sparse_matrix_is_scaled_in_logarithms() -> None:

@@ -6,24 +6,16 @@ is multiplied by, and remembers their product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg.blas import daxpy
 
-from deconfuse.reading.tally import on_threads
 from deconfuse.scaling.factors import Factors, FloatArray, scaled
 from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["DenseKernel", "Kernel", "SparseKernel", "make_kernel"]
 
 _BLOCK = 256
-# Fewer entries are not worth a thread.
-_FEWEST_IN_HALVES = 1 << 19
 # The product of this many steps stays in range.
 _STEPS_IN_RANGE = 3
 
@@ -98,112 +90,71 @@ class DenseKernel(_Absorbing):
         self.remember(left, right)
 
 
-class _Rows(NamedTuple):
-    """Neighbouring rows of sparse counts, which share their entries, and memory to work in.
-
-    Fresh memory for every step would cost as much as the step.
-    """
-
-    rows: slice
-    counts: sparse.csr_array
-    entry_rows: NDArray[np.intp]
-    scratch: FloatArray
-
-    @classmethod
-    def of(cls, counts: sparse.csr_array, start: int, stop: int) -> _Rows:
-        """Return the rows from ``start`` to before ``stop``."""
-        starts = counts.indptr[start : stop + 1]
-        entries = slice(starts[0], starts[-1])
-        part = sparse.csr_array(
-            (counts.data[entries], counts.indices[entries], starts - starts[0]),
-            shape=(stop - start, counts.shape[1]),
-        )
-        places = np.arange(stop - start, dtype=counts.indices.dtype)
-        entry_rows = np.repeat(places, np.diff(starts))
-        return cls(slice(start, stop), part, entry_rows, np.empty(part.nnz))
-
-
 class SparseKernel(_Absorbing):
-    """Sparse counts plus ``epsilon_rows epsilon_columnsᵀ``, both being scaled in place.
-
-    Large ones are worked on in two halves of their rows, each on a thread. There are two whatever
-    the number of threads, so that sums over rows have the same order.
-    """
+    """Sparse counts plus ``epsilon_rows epsilon_columnsᵀ``, both being scaled in place."""
 
     def __init__(self, problem: ScalingProblem) -> None:
         super().__init__()
         n_rows, n_columns = problem.shape
         source = problem.matrix
         assert isinstance(source, sparse.csr_array)
+        self.entry_rows = np.repeat(
+            np.arange(n_rows, dtype=source.indices.dtype), np.diff(source.indptr)
+        )
         self.epsilon_rows = np.full(n_rows, problem.epsilon)
         self.epsilon_columns = np.ones(n_columns)
         self.counts = sparse.csr_array(
             (source.data.copy(), source.indices, source.indptr), shape=source.shape
         )
         self.has_epsilon = problem.epsilon > 0.0
+        # Fresh memory for every step would cost as much as the step.
+        self.row_scratch, self.column_scratch = np.empty(n_rows), np.empty(n_columns)
+        self.entry_scratch = np.empty(source.nnz)
         if problem.spans_many_decades:
             self._equilibrate(problem.epsilon)
-        ends = [0, n_rows // 2, n_rows] if source.nnz >= _FEWEST_IN_HALVES else [0, n_rows]
-        self.parts = [_Rows.of(self.counts, *pair) for pair in pairwise(ends)]
 
     def times(self, vector: FloatArray) -> FloatArray:
-        product = np.empty(len(self.epsilon_rows))
-
-        def fill(part: _Rows) -> None:
-            product[part.rows] = part.counts @ vector
-
-        self._on_parts(fill)
+        product: FloatArray = self.counts @ vector
         if self.has_epsilon:
-            daxpy(self.epsilon_rows, product, a=_exact_dot(self.epsilon_columns, vector))
+            total = _exact_dot(self.epsilon_columns, vector)
+            product += np.multiply(self.epsilon_rows, total, out=self.row_scratch)
         return product
 
     def transposed_times(self, vector: FloatArray) -> FloatArray:
-        product, *rest = self._on_parts(lambda part: part.counts.T @ vector[part.rows])
-        for more in rest:
-            product += more
+        product: FloatArray = self.counts.T @ vector
         if self.has_epsilon:
-            daxpy(self.epsilon_columns, product, a=_exact_dot(self.epsilon_rows, vector))
-        return np.asarray(product)
+            total = _exact_dot(self.epsilon_rows, vector)
+            product += np.multiply(self.epsilon_columns, total, out=self.column_scratch)
+        return product
 
     def squares_times(self, vector: FloatArray) -> FloatArray:
         """Return about ``sum_j P_ij² vector_j`` for each row: epsilon changes little of it."""
-
-        def product(part: _Rows) -> FloatArray:
-            squared = np.square(part.counts.data, out=part.scratch)
-            squares = (squared, part.counts.indices, part.counts.indptr)
-            return np.asarray(sparse.csr_array(squares, shape=part.counts.shape) @ vector)
-
-        return np.concatenate(self._on_parts(product))
+        squared = np.square(self.counts.data, out=self.entry_scratch)
+        squares = sparse.csr_array(
+            (squared, self.counts.indices, self.counts.indptr), shape=self.counts.shape
+        )
+        return np.asarray(squares @ vector)
 
     def multiply(self, left: FloatArray, right: FloatArray) -> None:
         """Absorb a row factor and a column factor."""
-
-        def scale(part: _Rows) -> None:
-            data = part.counts.data
-            data *= left[part.rows].take(part.entry_rows, out=part.scratch, mode="clip")
-            data *= right.take(part.counts.indices, out=part.scratch, mode="clip")
-
-        self._on_parts(scale)
+        self.counts.data *= left.take(self.entry_rows, out=self.entry_scratch, mode="clip")
+        self.counts.data *= right.take(self.counts.indices, out=self.entry_scratch, mode="clip")
         self.epsilon_rows *= left
         self.epsilon_columns *= right
         self.remember(left, right)
-
-    def _on_parts(self, act: Callable[[_Rows], Any]) -> list[Any]:
-        return on_threads(act, self.parts, size=self.counts.nnz)
 
     def _equilibrate(self, epsilon: float) -> None:
         """Bring the largest entry of every row, then column, near one by powers of two."""
         _, exponents = np.frexp(self.counts.data)
         at_least = np.frexp(epsilon)[1] if epsilon else np.iinfo(np.int32).min // 4
         n_rows, n_columns = self.counts.shape
-        entry_rows = np.repeat(np.arange(n_rows), np.diff(self.counts.indptr))
-        row_shift = -_highest(exponents, entry_rows, n_rows, at_least)
-        exponents = exponents + row_shift[entry_rows]
+        row_shift = -_highest(exponents, self.entry_rows, n_rows, at_least)
+        exponents = exponents + row_shift[self.entry_rows]
         at_least += row_shift.max()
         columns = self.counts.indices
         column_shift = -_highest(exponents, columns, n_columns, at_least)
         self._factors = left, right = _powers(row_shift), _powers(column_shift)
-        self.counts.data = scaled(self.counts.data, left[entry_rows], right[columns])
+        self.counts.data = scaled(self.counts.data, left[self.entry_rows], right[columns])
         # One side may leave the range where the product does not: half of epsilon goes to each.
         root = np.full(1, epsilon**0.5)
         one = _powers(np.zeros(1, dtype=np.int32))

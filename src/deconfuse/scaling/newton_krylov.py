@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
 
 from deconfuse.scaling.factors import FloatArray
 from deconfuse.scaling.kernels import Kernel
@@ -104,8 +103,9 @@ def _solve(
         if not curvature > 0.0:
             break
         step = energy / curvature
-        daxpy(search, direction, a=step)
-        daxpy(image, remainder, a=-step)
+        direction += np.multiply(search, step, out=scratch)
+        image *= step
+        remainder -= image
         if float(np.abs(remainder, out=scratch) @ problem.row_weights) <= goal:
             return direction, used, True
         preconditioned = np.divide(remainder, diagonal, out=scratch)
