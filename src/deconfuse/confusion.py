@@ -597,6 +597,13 @@ class ConfusionMatrix(ShownMatrix):
 
         return macro_f1(self)
 
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa, as scikit-learn's ``cohen_kappa_score``."""
+        from deconfuse.statistics.metrics import cohen_kappa
+
+        return cohen_kappa(self)
+
     def per_class(self, level: float = 0.95) -> PerClass:
         """Return recall, precision and F1 of every class, with intervals: see `PerClass`."""
         from deconfuse.statistics.metrics import per_class

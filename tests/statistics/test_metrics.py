@@ -14,7 +14,6 @@ from sklearn import metrics as sk
 
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.statistics.metrics import (
-    cohen_kappa,
     estimate_accuracy,
     estimate_balanced_accuracy,
     per_class,
@@ -45,7 +44,7 @@ def test_equal_to_scikit_learn(rows, is_weighted):
         assert cm.macro_f1 == pytest.approx(expected, abs=1e-9)
         expected = sk.cohen_kappa_score(true, pred, **options)
         if cm.n_classes > 1 and np.isfinite(expected):
-            assert cohen_kappa(cm) == pytest.approx(expected, abs=1e-9)
+            assert cm.kappa == pytest.approx(expected, abs=1e-9)
         found = cm.per_class()
         expected = sk.precision_recall_fscore_support(
             true, pred, labels=cm.labels, zero_division=np.nan, **options
@@ -103,10 +102,10 @@ def test_what_is_undefined_is_nan() -> None:
     assert np.isnan([found.recall.value[1], found.recall.low[1], found.precision.value[2]]).all()
     assert cm.balanced_accuracy == pytest.approx(5 / 12)
     empty = ConfusionMatrix.from_counts([[0, 0], [0, 0]])
-    values = [empty.accuracy, empty.balanced_accuracy, empty.macro_f1, cohen_kappa(empty)]
+    values = [empty.accuracy, empty.balanced_accuracy, empty.macro_f1, empty.kappa]
     assert np.isnan(values).all()
     assert np.isnan(estimate_balanced_accuracy(empty).low)
-    assert np.isnan(cohen_kappa(ConfusionMatrix.from_counts([[3]])))
+    assert np.isnan(ConfusionMatrix.from_counts([[3]]).kappa)
 
 
 def test_as_a_table() -> None:
