@@ -10,7 +10,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
@@ -123,25 +123,26 @@ def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -
     try:
         if not path.is_file():
             raise OSError(None, "it is not a regular file")
-        with path.open("rb") as stream:
-            compression = _compression_of(stream)
-        plain = path
-        if compression is not None:
-            plain = _unpacked(path, compression, spill, max_decompressed)
-        with plain.open("rb") as stream:
+        with ExitStack() as opened:
+            stream = opened.enter_context(path.open("rb"))
+            plain, compression = path, _compression_of(stream)
+            if compression is not None:
+                plain = _unpacked(path, compression, spill, max_decompressed)
+                stream = opened.enter_context(plain.open("rb"))
+            stream.seek(0)
             head = stream.read(HEAD_SIZE)
+            if not head.strip():
+                raise InputError(
+                    f"File {str(path)!r} is empty; it must hold predictions or a matrix.",
+                    hint="write it again; if there was nothing to write, leave it out.",
+                )
+            found = _format_of(path, head)
+            if found == "csv" and not head.startswith(_SAVED):
+                _refuse_endless(path, stream)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"File {str(path)!r} could not be read: {reason}.") from error
-    if not head.strip():
-        raise InputError(
-            f"File {str(path)!r} is empty; it must hold predictions or a matrix.",
-            hint="write it again; if there was nothing to write, leave it out.",
-        )
-    found = _format_of(path, head)
     if found == "csv":
-        if not head.startswith(_SAVED):
-            _refuse_endless(path, plain)
         return DataFile(path, plain, found, head, _header_of(path, head))
     if head.startswith(_STREAM_START):
         plain = _as_arrow_file(path, plain, spill)
@@ -227,15 +228,14 @@ def _decompressing(path: Path, compression: str) -> Iterator[Any]:
         yield stream
 
 
-def _refuse_endless(path: Path, plain: Path) -> None:
+def _refuse_endless(path: Path, stream: BinaryIO) -> None:
     """Raise if text ends in a line that is too long to be one, or in NUL bytes.
 
     DuckDB drops such a record without a word. Files end so after a crash of the machine.
     """
-    with plain.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - _LONGEST_LINE - 2))
-        tail = stream.read()
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - _LONGEST_LINE - 2))
+    tail = stream.read()
     if b"\x00" in tail or (size > _LONGEST_LINE and not any(mark in tail[:-1] for mark in b"\n\r")):
         raise InputError(
             f"File {str(path)!r} is damaged at its end: the last line must have at most"
