@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,19 +35,19 @@ class ShownMatrix:
         return mimebundle(self, self._repr_html_())
 
 
-class ShownDocument:
+class ShownDocument(ABC):
     """A result in sentences and tables: as text, in colour, as HTML and as JSON."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def document(self) -> Document:
         """The sentences and tables that are shown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dicts, numbers and strings, for JSON."""
-        raise NotImplementedError
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return `to_dict` as JSON text, which any JSON reader takes (no NaN, no infinity).

@@ -184,8 +184,8 @@ class Comparison(ShownDocument):
 
         Because all of them are shares of a true class, a changed mix of labels alone changes none.
         Scores and pairs are compared with draws in which the samples of each true class change
-        sides at random (of paired samples, the two predictions), recalls are tested exactly. The
-        chance that two equal classifiers are reported at all is below ``1 - level``. See
+        sides at random (of paired samples, the two predictions), recalls are tested exactly. Two
+        equal classifiers are meant to be reported with a chance of at most ``1 - level``. See
         ``python -m benchmarks gate`` for how often that happens, and how often real changes are
         found.
 

@@ -110,8 +110,9 @@ export function findingsByKind(study) {
     const told = new Set(found.map((finding) => finding.classes[0]));
     const rest = classes.verdicts.flatMap((/** @type {string} */ own, /** @type {number} */ k) => (own === verdict
       && !told.has(k) ? [k] : []));
-    rest.sort((/** @type {number} */ a, /** @type {number} */ b) => (verdict === "over" ? -1 : 1) * (classes.bias[a]
-      - classes.bias[b]) || a - b);
+    // As those with a sentence: by the end of the interval that is nearer to 1.
+    const [sure, sign] = verdict === "over" ? [classes.biasLow, -1] : [classes.biasHigh, 1];
+    rest.sort((/** @type {number} */ a, /** @type {number} */ b) => sign * (sure[a] - sure[b]) || a - b);
     const untold = { kind: `${verdict}_predicted`, cells: /** @type {number[][]} */ ([]), sentence: "", advice: "" };
     found.push(...rest.map((/** @type {number} */ k) => ({ ...untold, classes: [k] })));
   }
