@@ -18,6 +18,7 @@ from scipy.special import gammaincinv
 
 from deconfuse._checks import Label, is_finite_number, is_whole_number, needs_pandas, show
 from deconfuse._shown import ShownMatrix
+from deconfuse._text import plural
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import dense
 from deconfuse.errors import (
@@ -437,16 +438,15 @@ def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableErr
         reason = ", and ".join(reasons)
     elif rows:
         reason = (
-            f"{len(rows)} classes ({show(labels[k] for k in rows)}) are only ever predicted as "
-            f"{len(columns)} classes ({show(labels[k] for k in columns)})"
+            f"{plural(len(rows), 'class', 'classes')} ({show(labels[k] for k in rows)}) "
+            f"{'is' if len(rows) == 1 else 'are'} only ever predicted as "
+            f"{plural(len(columns), 'class', 'classes')} ({show(labels[k] for k in columns)})"
         )
     elif solution.vanishing.size:
         pairs = (f"{labels[i]!r} as {labels[j]!r}" for i, j in solution.vanishing.tolist())
         cells = ", ".join(list(pairs)[:5])
-        reason = (
-            f"it exists only as a limit in which {len(solution.vanishing)} positive cells vanish, "
-            f"such as {cells}"
-        )
+        n_cells = plural(len(solution.vanishing), "positive cell becomes", "positive cells become")
+        reason = f"it exists only as a limit in which {n_cells} 0, such as {cells}"
     else:
         reason = f"{solution.status.value} (residual {solution.residual:.3g})"
     return NotScalableError(

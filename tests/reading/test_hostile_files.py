@@ -114,7 +114,7 @@ class TestNumbers:
         path.write_text(f"{'x' * 200_000},label,prediction\n1,a,a\n")
         assert count_file(path).total == 1
         path.write_text(f"id,x,y\n{'x' * 200_000},1,2\n")
-        refused(path, "`label` must be a column")
+        refused(path, "`label` must be named")
 
 
 class TestEnds:

@@ -150,7 +150,7 @@ def test_a_matrix_has_no_columns(tmp_path: Path, name, options, roles, columns) 
 def test_tables_of_something_else_are_not_taken_for_a_matrix(tmp_path: Path, text: str) -> None:
     path = tmp_path / "m.csv"
     path.write_text(text)
-    refused(path, "`label` must be a column, got 'label'")
+    refused(path, "`label` must be named, since no column")
 
 
 class TestScoresOrMatrix:
@@ -183,7 +183,7 @@ class TestScoresOrMatrix:
         assert cm.counts.tolist() == [[90, 10], [0, 100]]
 
     def test_rows_that_repeat_a_class_are_no_matrix(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="`prediction` must be a column") as caught:
+        with pytest.raises(InputError, match="`prediction` must be named") as caught:
             self.read(tmp_path, "label,cat,dog\ncat,0.9,0.1\ncat,0.2,0.8\n")
         assert "or the columns of scores with `scores`" in str(caught.value)
 

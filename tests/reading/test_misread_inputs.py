@@ -210,4 +210,4 @@ def test_a_long_file_with_an_empty_line(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     lines = "".join(f"r{number},{number},{number}\n" for number in range(100_000))
     path.write_text(f"id,x,y\nr,1,2\n\n{lines}", encoding="utf-8")
-    refused(path, "`label` must be a column")
+    refused(path, "`label` must be named")

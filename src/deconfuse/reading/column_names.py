@@ -163,11 +163,15 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
         )
     if times:
         return name
-    scores = ", or the columns of scores with `scores`" if role == DEFAULT_PREDICTION else ""
     raise InputError(
         f"`{role}` must be a column, got {name!r}. The columns are: {_listed(columns)}.",
-        hint=f"name the right one with `{role}`{scores}.",
+        hint=_name_it(role),
     )
+
+
+def _name_it(role: str) -> str:
+    scores = ", or the columns of scores with `scores`" if role == DEFAULT_PREDICTION else ""
+    return f"name the right one with `{role}`{scores}."
 
 
 def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str]) -> str:
@@ -180,7 +184,11 @@ def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str
             hint=f"say which, as in {role}={fits[0]!r}.",
         )
     if not fits:
-        return find_column(columns, name, role=role)
+        raise InputError(
+            f"`{role}` must be named, since no column has a usual name for it. The columns are:"
+            f" {_listed(columns)}.",
+            hint=_name_it(role),
+        )
     return fits[0]
 
 

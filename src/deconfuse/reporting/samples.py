@@ -379,13 +379,17 @@ class Thumbnails:
 
 def _decode(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> Image:
     """Return the first frame of a picture, or raise whatever is wrong with it."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     if isinstance(source, str | os.PathLike):
         if not stat.S_ISREG(os.stat(source).st_mode):
             raise ValueError(f"{os.fspath(source)!r} is not a file")
         source = Path(source).read_bytes()
-    picture = Image.open(io.BytesIO(bytes(source)), formats=_FORMATS)
+    try:
+        picture = Image.open(io.BytesIO(bytes(source)), formats=_FORMATS)
+    except UnidentifiedImageError as error:
+        # Pillow's own text names the address of a buffer.
+        raise ValueError("it is damaged or of another format") from error
     if picture.width * picture.height > _MOST_PIXELS:
         raise ValueError(
             f"{picture.width:,} x {picture.height:,} pixels are more than {_MOST_PIXELS:,}"
