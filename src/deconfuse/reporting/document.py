@@ -264,7 +264,7 @@ def comparison_document(comparison: Comparison) -> Document:
         ],
         align="llrrrrr",
         title=(
-            "Surest differences"
+            "Surest differences first, then the largest that may be chance"
             if (comparison.p_values < 1 - comparison.level).any()
             else "Largest differences; none of them is shown to be more than chance"
         ),

@@ -237,10 +237,14 @@ class Comparison(ShownDocument):
         return adjust(self.raw_p_values, correction)
 
     def top(self, k: int = 10) -> list[CellDifference]:
-        """Return the ``k`` cells that differ most surely, surest first."""
+        """Return the ``k`` cells that differ most surely; where none does, the largest differences.
+
+        Cells whose corrected p-value is below ``1 - level`` come first, surest first. The others
+        follow by the size of their difference, which may be chance.
+        """
         check_at_least_one(k, "k")
-        # Corrected p-values tie at one; the raw ones and the size of the difference do not.
-        order = np.lexsort((-np.abs(self.difference).ravel(), self.raw_p_values.ravel()))[:k]
+        chance = np.where(self.p_values < 1 - self.level, self.p_values, 1.0)
+        order = np.lexsort((-np.abs(self.difference).ravel(), chance.ravel()))[:k]
         first, second = (estimate.matrix for estimate in self.estimates)
         cells = [divmod(int(place), len(self.labels)) for place in order]
         return [
