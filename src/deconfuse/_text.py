@@ -221,7 +221,7 @@ def _digits_from_one(value: float, digits: int) -> int:
 
 
 def interval_text(value: float, low: float, high: float) -> str:
-    """Return a number with its interval, in two digits or as many as tell the ends apart.
+    """Return a number with its interval, in two digits or as many as tell the three apart.
 
     An end that is not 1 is never written as 1, which would be no difference.
 
@@ -229,15 +229,18 @@ def interval_text(value: float, low: float, high: float) -> str:
     --------
     >>> interval_text(1.44, 1.32, 1.6), interval_text(1.501, 1.4989, 1.5031)
     ('1.4 (1.3 to 1.6)', '1.501 (1.499 to 1.503)')
-    >>> interval_text(1.2, 1.0004, 1.4)
-    '1.2 (1.0004 to 1.4)'
+    >>> interval_text(1.2, 1.0004, 1.4), interval_text(1.18, 1.12, 1.24)
+    ('1.2 (1.0004 to 1.4)', '1.18 (1.12 to 1.24)')
     """
-    digits = next((n for n in (2, 3, 4) if significant(low, n) != significant(high, n)), 2)
+    numbers = {value, low, high}
+    digits = next(
+        (n for n in (2, 3, 4) if len({significant(x, n) for x in numbers}) == len(numbers)), 2
+    )
     told, start, end = (ratio_text(number, digits) for number in (value, low, high))
     return f"{told} ({start} to {end})"
 
 
-def plural(number: int, one: str, many: str) -> str:
+def plural(number: float, one: str, many: str) -> str:
     """Return a number with its noun.
 
     Examples
@@ -245,7 +248,7 @@ def plural(number: int, one: str, many: str) -> str:
     >>> plural(1, "class", "classes"), plural(1200, "class", "classes")
     ('1 class', '1,200 classes')
     """
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{count_text(number)} {one if number == 1 else many}"
 
 
 def quoted(label: object, width: int = 60) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.docs.pages import blocks_of, with_tables
 
 GENERATED = Path(__file__).parents[2] / "docs" / "generated"
+DATA = GENERATED.with_name("data")
 
 
 def refreshed(path: Path) -> str:
@@ -54,6 +56,8 @@ def main() -> None:
     for name in sys.argv[1:]:
         path = (home / name).resolve()
         with tempfile.TemporaryDirectory() as folder:
+            # The files that pages offer for download.
+            shutil.copytree(DATA, folder, dirs_exist_ok=True)
             os.chdir(folder)
             page = refreshed_notebook(path) if path.suffix == ".ipynb" else refreshed(path)
             os.chdir(home)

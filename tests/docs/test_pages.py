@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,8 @@ def test_the_page_runs_and_prints_what_it_shows(
 
     matplotlib.use("agg")
     require(*NEEDS.get(path.stem, ()))
+    # The files that pages offer for download.
+    shutil.copytree(DOCS / "data", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     # What a page sets in the environment ends with it, and nothing is set that it does not set.
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
+from deconfuse.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore:Read `label` from column 'target'")
 
@@ -116,3 +117,28 @@ def test_other_shapes_are_refused(tmp_path: Path, answers: list[Any]) -> None:
 def test_a_prediction_of_the_file_wins(tmp_path: Path) -> None:
     lines = [sample(0, "A", ["A"], prediction="B"), sample(1, "B", ["A"], prediction="B")]
     assert ConfusionMatrix.from_file(write(tmp_path, lines)).counts.tolist() == [[0, 1], [0, 1]]
+
+
+def test_two_files_paired_by_document_keep_their_invalid_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [
+        str(write(tmp_path, generated("none", answers * 20)[:40], name))
+        for name, answers in (("one.jsonl", "AB-A"), ("two.jsonl", "ABAA"))
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", *files, "--id", "doc_id", "--label", "target", "--json"])
+    assert ended.value.code in (0, None)
+    found = json.loads(capsys.readouterr().out)
+    assert found["labels"] == ["A", "B"]
+    assert [change["outcome"] for change in found["outcomes"]] == ["[invalid]"]
+    assert found["right_of_all"]["second"] == 0.75 > found["right_of_all"]["first"] == 0.5
+
+
+def test_real_sample_files_of_the_harness_are_read_as_they_are() -> None:
+    data = Path(__file__).parents[2] / "docs" / "data"
+    for name, n_invalid, exact_match in (("plain", 118, 278), ("prefixed", 13, 320)):
+        cm = ConfusionMatrix.from_file(data / f"samples_continents_{name}.jsonl.gz")
+        assert cm.n_samples == 564
+        assert cm.outcome_counts.sum() == n_invalid
+        assert cm.counts.diagonal().sum() == exact_match

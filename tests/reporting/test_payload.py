@@ -166,7 +166,7 @@ def test_the_headline_tells_no_bias_that_no_finding_tells() -> None:
     page = summarize(cm, title="t")
     assert [found.kind for found in page.findings] == []
     assert "predicted 1" not in page.headline
-    assert "No class is shown to be over- or under-predicted" in page.headline
+    assert "none is shown to be over- or under-predicted" in page.headline
 
 
 def test_the_headline_contrasts_what_is_alike_with_what_is_only_confused() -> None:

@@ -19,7 +19,7 @@ def test_a_certain_but_slight_bias_is_called_even_everywhere() -> None:
     assert d.biases[0].p_value < 1e-9
     assert 1.0 < d.biases[0].ratio < 1.1
     assert not [finding for finding in d.findings if "predicted" in finding.kind]
-    assert d.headline.endswith("No class is shown to be over- or under-predicted.")
+    assert d.headline.endswith("none is shown to be over- or under-predicted.")
 
 
 def test_a_strong_bias_is_a_finding() -> None:
@@ -50,7 +50,7 @@ def test_what_counts_seem_to_deny_is_said_with_its_condition() -> None:
     assert bias.predictions < bias.labels
     assert over.sentence.startswith(
         "“big” is over-predicted for its frequency: 19,875 predictions for 20,000 labels, but if"
-        " all classes were equally frequent, it would be predicted 1.5 ("
+        " all classes were equally frequent, it would be predicted 1.53 ("
     )
     assert "If all classes were equally frequent, “big” would be over- and 2" in d.headline
     assert "can cost plain accuracy" in over.advice

@@ -535,3 +535,43 @@ def test_two_perfect_classifiers_do_not_differ(n_classes: int) -> None:
     for score in (compare(cm, cm).accuracy, compare(cm, cm).balanced_accuracy):
         assert 1 - 1e-15 < score.first == score.second <= 1
         assert (score.difference, score.p_value) == (0, 1)
+
+
+def test_another_label_mix_does_not_decide_which_is_better() -> None:
+    recalls = np.array([[0.9, 0.1], [0.5, 0.5]])
+    worse = np.array([[0.85, 0.15], [0.57, 0.43]])
+    first = ConfusionMatrix.from_counts(np.rint(np.array([[1000], [1000]]) * recalls).astype(int))
+    second = ConfusionMatrix.from_counts(np.rint(np.array([[1900], [300]]) * worse).astype(int))
+    c = compare(first, second)
+    assert c.accuracy.difference > 0.05
+    assert c.accuracy_at_equal_shares.difference < -0.04
+    assert c.headline.startswith("The second is worse than the first: accuracy at equal label")
+    assert "As counted, accuracy is 0.700 → 0.793; the label shares differ" in c.headline
+
+
+def test_more_refusals_are_worse_and_counted_for_the_gate() -> None:
+    def answers(n_refused: int) -> ConfusionMatrix:
+        counts = [[180 - n_refused, 20, n_refused], [20, 180 - n_refused, n_refused], [0, 0, 0]]
+        return ConfusionMatrix.from_counts(counts, ["a", "b", "refused"]).treat_as_outcome(
+            "refused"
+        )
+
+    c = compare(answers(0), answers(90))
+    assert c.headline.startswith("The second is worse than the first")
+    assert c.deteriorations()[0] == "Right answers of all samples fell: 0.900 → 0.450."
+    assert compare(answers(30), answers(30)).deteriorations() == ()
+
+
+def test_cells_are_listed_surest_first_then_by_size() -> None:
+    rng = np.random.default_rng(4)
+    shares = np.full((6, 6), 0.02) + 0.88 * np.eye(6)
+    first, second = (
+        ConfusionMatrix.from_counts(np.array([rng.multinomial(400, row) for row in shares]))
+        for _ in range(2)
+    )
+    c = compare(first, second)
+    cells = c.top(36)
+    sure = [cell for cell in cells if cell.p_value < 0.05]
+    rest = [abs(cell.difference) for cell in cells[len(sure) :]]
+    assert cells[: len(sure)] == sorted(sure, key=lambda cell: cell.p_value)
+    assert rest == sorted(rest, reverse=True)

@@ -18,7 +18,6 @@ from tests.statistics.test_sentences import NAME, NUMBER, matrices, near, number
 SIGNED = r"([+-][\d.]+(?:e-\d+)?)"
 CHANGE = rf"{NUMBER} → {NUMBER}, difference {SIGNED} \({SIGNED} to {SIGNED}\), p ([=<]) {NUMBER}"
 P = r"\(p ([=<]) ([\d.e-]+)\)"
-SIDES = rf"of all samples {NUMBER} → {NUMBER} are right\."
 
 # Draws can give a p-value of 0.05 itself; in floating point it is below this.
 ALPHA = 1 - 0.95
@@ -67,41 +66,83 @@ def comparisons(draw: st.DrawFn) -> Comparison:
     return compare(cm, other, rng=0)
 
 
+def weighted_recalls(found: Comparison, *, with_outcomes: bool) -> list[float]:
+    """Return the recalls of both at equal label shares, of all samples or of those with a class."""
+    sides = [n.source for n in (found.first, found.second)]
+    hits = [np.diag(np.asarray(cm.counts, dtype=float)) for cm in sides]
+    totals = [np.asarray(cm.counts, dtype=float).sum(axis=1) for cm in sides]
+    if with_outcomes:
+        totals = [n + cm.outcome_counts.sum(axis=1) for n, cm in zip(totals, sides, strict=True)]
+    known = (totals[0] > 0) & (totals[1] > 0)
+    n, m = (total[known] for total in totals)
+    shares = n * m / (n + m)
+    return [
+        float(shares @ (h[known] / t[known]) / shares.sum())
+        for h, t in zip(hits, totals, strict=True)
+    ]
+
+
+def headline_scores(found: Comparison) -> dict[str, tuple[list[float], float]]:
+    """Return what a headline tells of, the values of both, and the p-value of their difference."""
+    sides = [n.source for n in (found.first, found.second)]
+    equal = found.label_shares_p_value < ALPHA
+    at = " at equal label shares" * equal
+    accuracies = [cm.accuracy for cm in sides]
+    accuracy, score = (
+        (weighted_recalls(found, with_outcomes=False), found.accuracy_at_equal_shares)
+        if equal
+        else (accuracies, found.accuracy)
+    )
+    balanced = [cm.balanced_accuracy for cm in sides], found.balanced_accuracy.p_value
+    if not any(cm.outcomes for cm in sides):
+        return {f"accuracy{at}": (accuracy, score.p_value), "balanced accuracy": balanced}
+    whole = weighted_recalls(found, with_outcomes=True)
+    if not equal:
+        asked = [np.sum(cm.counts) + np.sum(cm.outcome_counts) for cm in sides]
+        whole = [np.trace(cm.counts) / n for cm, n in zip(sides, asked, strict=True)]
+    assert found.right_of_all is not None
+    named = " where a class was named"
+    return {
+        f"right answers of all samples{at}": (whole, found.right_of_all.p_value),
+        f"accuracy{named}{at}": (accuracy, score.p_value),
+        f"balanced accuracy{named}": balanced,
+    }
+
+
 def check_headline(found: Comparison, text: str) -> None:
-    sides = (found.first.source, found.second.source)
+    scores = headline_scores(found)
+    parts = "; ".join(f"{name} {CHANGE}" for name in scores)
     told = re.fullmatch(
-        rf"(.*): accuracy {CHANGE}; balanced accuracy {CHANGE}\.(?: This is among the samples for"
-        rf" which a class was named; {SIDES})?",
+        rf"(.*?): {parts}\.(?: As counted, accuracy is {NUMBER} → {NUMBER}; the label shares"
+        r" differ, which alone changes it\.)?",
         text,
     )
     assert told, text
     signs = {}
-    for k, name in enumerate(("accuracy", "balanced_accuracy")):
+    for k, (name, (values, p_value)) in enumerate(scores.items()):
         first, second, gap, low, high, sign, p = told.groups()[1 + 7 * k : 8 + 7 * k]
-        values = [getattr(cm, name) for cm in sides]
-        score = getattr(found, name)
         assert points(first, values[0])
         assert points(second, values[1])
         assert float(gap) == pytest.approx(values[1] - values[0], abs=0.00051)
         assert float(low) <= float(gap) <= float(high)
-        assert told_p(sign, p, score.p_value)
-        if score.p_value < ALPHA:
-            signs[name.replace("_", " ")] = "better" if values[1] > values[0] else "worse"
-            assert float(low) > 0 or float(high) < 0
+        assert told_p(sign, p, p_value)
+        if p_value < ALPHA:
+            signs[name] = "better" if values[1] > values[0] else "worse"
+            assert float(low) >= 0 or float(high) <= 0
     way = re.fullmatch(r"The second is (better|worse) than the first(?: in (.*))?", told[1])
-    said = {
-        name: word
-        for word, name in re.findall(r"(better|worse) in ((?:balanced )?accuracy)", told[1])
-    }
-    if way:
-        said = dict.fromkeys([way[2]] if way[2] else ["accuracy", "balanced accuracy"], way[1])
-    assert said == signs, text
-    assert bool(said) == (told[1] != "Neither is shown to be better")
-    assert (told[16] is not None) == bool(sides[0].outcomes)
-    if sides[0].outcomes:
-        for share, cm in zip(told.groups()[15:], sides, strict=True):
-            asked = np.sum(cm.counts) + np.sum(cm.outcome_counts)
-            assert points(share, np.trace(cm.counts) / asked)
+    if not signs:
+        assert told[1] == "Neither is shown to be better"
+    elif len(set(signs.values())) == 1:
+        assert way, text
+        assert {way[1]} == set(signs.values())
+        assert way[2] == (next(iter(signs)) if len(signs) == 1 else None)
+    else:
+        words = " and ".join(f"{word} in {name}" for name, word in signs.items())
+        assert told[1] == f"The second is {words} than the first"
+    counted = told.groups()[-2:]
+    assert (counted[0] is not None) == (found.label_shares_p_value < ALPHA)
+    for share, n in zip(counted, (found.first, found.second), strict=True):
+        assert share is None or points(share, n.source.accuracy)
 
 
 def check_recalls(found: Comparison, text: str) -> None:
@@ -111,29 +152,34 @@ def check_recalls(found: Comparison, text: str) -> None:
         assert text == "No class has a recall that surely differs (at 0.05, corrected)."
         return
     told = re.fullmatch(
-        r"Recall surely fell in ([\d,]+) and rose in ([\d,]+) of ([\d,]+) classes \(at 0.05,"
-        r" corrected\): (.*)\.",
+        r"Recall surely (?:fell in ([\d,]+) \((.*?)\))?(?: and )?(?:rose in ([\d,]+) \((.*?)\))?"
+        r" of ([\d,]+) classes \(at 0.05, corrected\)\.",
         text,
     )
     assert told, text
-    assert number(told[1]) == (differs & (after < before)).sum()
-    assert number(told[2]) == (differs & (after > before)).sum()
-    assert number(told[3]) == len(differs)
-    each = re.findall(rf"{NAME} {NUMBER} → {NUMBER}", told[4])
+    assert number(told[5]) == len(differs)
     at = {str(label): k for k, label in enumerate(found.labels)}
-    for name, first, second in each:
-        assert differs[at[name]]
-        assert points(first, before[at[name]])
-        assert points(second, after[at[name]])
-    more = re.search(r", and ([\d,]+) more$", told[4])
-    assert len(each) + (number(more[1]) if more else 0) == differs.sum()
+    for total, names, is_it in (
+        (told[1], told[2], differs & (after < before)),
+        (told[3], told[4], differs & (after > before)),
+    ):
+        assert number(total or "0") == is_it.sum()
+        each = re.findall(rf"{NAME} {NUMBER} → {NUMBER}", names or "")
+        for name, first, second in each:
+            assert is_it[at[name]]
+            assert points(first, before[at[name]])
+            assert points(second, after[at[name]])
+        more = re.search(r", and ([\d,]+) more$", names or "")
+        assert len(each) + (number(more[1]) if more else 0) == is_it.sum()
 
 
 def check_rest(found: Comparison, lines: list[str]) -> None:
-    assert lines[0].startswith("What changed underneath (counted as independent samples;")
+    labels = [np.asarray(n.source.label_counts) for n in (found.first, found.second)]
+    assert lines[0].startswith("What changed underneath (counted as independent samples")
+    assert ("pair them" in lines[0]) == np.array_equal(labels[0], labels[1])
     tests = {
         "label shares": found.label_shares_p_value,
-        "prediction bias, how often each class is predicted given the label": found.bias_p_value,
+        "prediction bias, which classes are predicted too often or too rarely": found.bias_p_value,
         "similarity, which classes are confused with label shares and prediction bias taken out": (
             found.p_value
         ),
@@ -168,13 +214,13 @@ def check_rest(found: Comparison, lines: list[str]) -> None:
             assert float(text) == pytest.approx(100 * value, rel=0.051, abs=1e-9)
         assert told_p(told[9], told[10], change.p_value)
     told = re.fullmatch(
-        rf"The bi-normalized matrices overlap by {NUMBER} \({NUMBER} to {NUMBER} without sampling"
-        rf" noise, 95%\); two equal classifiers with as many samples would overlap by about"
-        rf" {NUMBER}\.",
+        rf"The bi-normalized matrices overlap by {NUMBER}, where two equal classifiers with as many"
+        rf" samples would show about {NUMBER}\. Without sampling noise they overlap by {NUMBER} to"
+        rf" {NUMBER} \(95%\)\.",
         lines[-2],
     )
     assert told, lines[-2]
-    values = (found.overlap, *found.overlap_interval, found.overlap_if_equal)
+    values = (found.overlap, found.overlap_if_equal, *found.overlap_interval)
     assert all(points(text, value) for text, value in zip(told.groups(), values, strict=True))
     told = re.fullmatch(
         r"([\d,]+) of ([\d,]+) bi-normalized cells differ at 0.05, corrected for their number\.",
@@ -209,7 +255,10 @@ def check_deteriorations(found: Comparison) -> None:
         assert told, text
         one = re.fullmatch(rf"Recall of {NAME} fell", told[1])
         pair = re.fullmatch(rf"{NAME} and {NAME} are confused more often", told[1])
-        if one:
+        if told[1] == "Right answers of all samples fell":
+            assert found.right_of_all is not None
+            values = [found.right_of_all.first, found.right_of_all.second]
+        elif one:
             values = [share[at[one[1]], at[one[1]]] for share in shares]
         elif pair:
             i, j = at[pair[1]], at[pair[2]]

@@ -133,8 +133,13 @@ class Counts:
         squares = np.asarray(self.cm.variances.sum(axis=1), dtype=float)
         return np.divide(self.labels**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
+    @property
+    def compared(self) -> NDArray[np.intp]:
+        """The classes whose bias is told."""
+        return self.on_both_sides(np.flatnonzero(~self.never_right))
+
     def ratio(self, name: str) -> float:
-        kept = self.on_both_sides(np.flatnonzero(~self.never_right))
+        kept = self.compared
         part = self.counts[np.ix_(kept, kept)]
         shares = part / part.sum(axis=1, keepdims=True)
         return float(shares.sum(axis=0)[kept.tolist().index(self.at[name])])
@@ -145,8 +150,8 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         rf"{NAME} and {NAME} are similar: {NUMBER} of {NUMBER} {NAME} are predicted as {NAME} and"
         rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; estimated similarity"
         rf" {INTERVAL}(, above 1: more often confused than recognized)?, where the median pair has"
-        rf" {NUMBER}; rank (\d+) by the lower end of similarity(?: and|, (\d+)) by count\."
-        r"( It is not shown to be specific to this pair\.)?",
+        rf" {NUMBER}; rank (\d+) by similarity \(its lower end\)(?: and|, (\d+)) by count\."
+        r"( This may come from how hard the two classes are in general, not from this pair\.)?",
         found.sentence,
     )
     assert told, found.sentence
@@ -168,22 +173,38 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     )
 
 
+CONDITION = (
+    r"if (?:all classes were equally frequent|the ([\d,]+) classes compared here were equally"
+    r" frequent and the others left out)"
+)
+
+
+def is_condition(kept: str | None, seen: Counts) -> bool:
+    """Return whether it is said of how many classes a bias is, where that is not all."""
+    n_compared = len(seen.compared)
+    if kept is None:
+        return n_compared == len(seen.labels)
+    return number(kept) == n_compared < len(seen.labels)
+
+
 def bias(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     told = re.fullmatch(
-        rf"{NAME} is (over|under)-predicted( for its frequency)?: {NUMBER} predictions for {NUMBER}"
-        rf" labels, (and|but) if all classes were equally frequent, it would be predicted"
+        rf"{NAME} is (over|under)-predicted( for its frequency)?: {NUMBER} predictions? for"
+        rf" {NUMBER} labels?, (and|but) {CONDITION}, it would be predicted"
         rf" (?:(at least|at most) {NUMBER} times as often as it occurs: )?{INTERVAL}"
         r"(?: times as often as it occurs)?\.",
         found.sentence,
     )
     assert told, found.sentence
-    name, way, for_size, predictions, labels, joint, bound, end, value, low, high = told.groups()
+    name, way, for_size, predictions, labels, joint, kept, *rest = told.groups()
+    bound, end, value, low, high = rest
     k = seen.at[name]
     ratio, over = seen.ratio(name), way == "over"
     plain = seen.predictions[k] > seen.labels[k] if over else seen.predictions[k] < seen.labels[k]
     return (
         same(predictions, seen.predictions[k])
         and same(labels, seen.labels[k])
+        and is_condition(kept, seen)
         and near(value, ratio)
         and (ratio >= 1.1 if over else ratio <= 1 / 1.1)
         and (for_size is None) == (joint == "and") == bool(plain)
@@ -226,15 +247,15 @@ def not_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         assert alone, found.sentence
         right &= near(alone[1], own) and number(alone[2]) <= number(alone[1]) <= number(alone[3])
         right &= near(alone[4], seen.median) and number(alone[3]) <= 2.1 * number(alone[4])
-    why = re.search(rf"; {NAME} is (over-predicted|a frequent class|under-predicted)$", rest)
-    if why:
-        k = seen.at[why[1]]
+    reasons = rf"{NAME} is (over-predicted|a frequent class|under-predicted)"
+    for name, reason in re.findall(rf"(?:; | and ){reasons}(?=$| and “)", rest):
+        k = seen.at[name]
         share = seen.labels[k] / seen.labels.sum() * len(seen.labels)
         right &= {
             "over-predicted": d.biases[k].verdict == "over",
             "under-predicted": d.biases[k].verdict == "under",
             "a frequent class": share > 1.5,
-        }[why[2]]
+        }[reason]
     return bool(right)
 
 
@@ -298,13 +319,14 @@ def are_uncertain(told: re.Match[str], at: list[int], seen: Counts, d: Diagnosis
 
 
 CAUTIONS: dict[str, Callable[[re.Match[str], list[int], Counts, Diagnosis], bool]] = {
-    rf"(.*) (is|are) (?:never a label, but predicted {NUMBER} times|never predicted, with {NUMBER}"
-    r" labels|neither a label nor predicted)\.": is_one_sided,
-    rf"(.*) (?:is|are) never recognized: none of {NUMBER} labels\.": is_never_right,
+    rf"(.*) (is|are) (?:never a label, but predicted {NUMBER} times?|never predicted, with"
+    rf" {NUMBER} labels?|neither a label nor predicted)\.": is_one_sided,
+    rf"(.*) (?:is|are) never recognized: none of {NUMBER} labels?\.": is_never_right,
     r"(.*) differ only in case or outer spaces\.": is_case,
     r"In the bi-normalized matrix (.*) rests? on fewer than 10 effective samples, as labels or as"
     r" predictions\.": has_few_samples,
-    rf"The classes are so uneven that the bi-normalized matrix of {NUMBER}(?: effective)? samples"
+    "Labels or predictions are so uneven that the bi-normalized matrix of"
+    rf" {NUMBER}(?: effective)? samples"
     rf" rests on only"
     rf" {NUMBER} effective samples\.": is_uneven,
     r"It is uncertain how similar these pairs are: (.*)\.": are_uncertain,
@@ -369,7 +391,7 @@ def is_true(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     if bool(seen.outcomes) != (text.startswith(NAMED) or (is_of_all and bool(seen.outcomes))):
         return False
     rest = text.removeprefix(NAMED)
-    starts = {"in the": "In the", "it is": "It is", "the classes": "The classes"}
+    starts = {"in the": "In the", "it is": "It is", "labels or": "Labels or"}
     for start, whole in starts.items():
         rest = whole + rest[len(start) :] if rest.startswith(start) else rest
     return CHECKS[found.kind](replace(found, sentence=rest), seen, d)
@@ -379,6 +401,8 @@ def biases_are_true(rest: str, seen: Counts, d: Diagnosis) -> bool:
     """Return whether a headline has the true numbers of over- and under-predicted classes."""
     right = True
     kinds = [found.kind for found in d.findings]
+    supposed = re.search(CONDITION, rest, re.IGNORECASE)
+    right &= supposed is None or "If both" in rest or is_condition(supposed[1], seen)
     who = rf"(?:([\d,]+) classes|{NAME})"
     total = re.search(rf"{who} would be (over|under)-(?: and {who} (under)-)?predicted\.", rest)
     totals = {total[3]: total[1] or "1", total[6]: total[4] or "1"} if total else {}
@@ -396,6 +420,32 @@ def biases_are_true(rest: str, seen: Counts, d: Diagnosis) -> bool:
             ratio = d.biases[seen.at[name]]
             right &= any(near(end, value) for value in (ratio.ratio, ratio.low, ratio.high))
     return right
+
+
+def lowest_recall_is_true(rest: str, seen: Counts) -> bool:
+    """Return whether the class that is recognized least is named, among those of ten labels."""
+    enough = seen.effective_labels >= 10 - 1e-6
+    hits = np.diag(seen.counts)
+    told = re.search(
+        rf"{NAME} has the lowest recall( of classes with 10 (?:effective )?labels or more)?:"
+        rf" {NUMBER} of {NUMBER} (?:is|are) right, {NUMBER} (?:is|are) predicted as {NAME}\.",
+        rest,
+    )
+    if told is None:
+        return bool((hits == seen.labels)[enough].all())
+    name, is_part, right, labels, wrong, other = told.groups()
+    k = seen.at[name]
+    recall = np.divide(hits, seen.labels, out=np.ones(len(hits)), where=seen.labels > 0)
+    errors = seen.counts[k] - np.diag(hits)[k]
+    return bool(
+        enough[k]
+        and (is_part is None) == (enough | (seen.labels == 0)).all()
+        and recall[k] <= recall[enough].min() + 1e-9
+        and same(right, hits[k])
+        and same(labels, seen.labels[k])
+        and same(wrong, errors.max())
+        and errors[seen.at[other]] == errors.max()
+    )
 
 
 def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
@@ -422,6 +472,7 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     errors = seen.n_errors
     right &= (accuracy == "1.00") == (errors == 0) == ("No errors in" in rest)
     kinds = [found.kind for found in d.findings]
+    right &= lowest_recall_is_true(rest, seen)
     right &= biases_are_true(rest, seen, d)
     pairs = re.search(rf"{NAME} and {NAME} are similar(?:, and so (?:is|are) ([\d,]+) more)?", rest)
     in_short = re.search(r"([\d,]+) pairs? of classes (?:is|are) similar\.", rest)
@@ -462,7 +513,7 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
         right &= ("This is not shown to be better than guessing." in rest) == (
             reached.low <= chance <= reached.high
         )
-    if re.search("No (pair of classes|class) is shown to be", rest):
+    if re.search("none is shown to be over- or under-predicted", rest):
         right &= not {"look_alike", "over_predicted", "under_predicted"} & set(kinds)
     few = re.search(r"([\d,]+) class(?:es)? ha(?:s|ve) fewer than 10 (effective )?labels\.", rest)
     n_few = int(((seen.effective_labels > 0) & (seen.effective_labels < 10 - 1e-6)).sum())

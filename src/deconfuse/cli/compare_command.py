@@ -108,7 +108,7 @@ def compare(
             hint="with `--against` the rows of FILE_A are paired as they are.",
         )
     else:
-        two = paired_inputs(read_models(file_a, reading, str(against)), reading)
+        two = paired_inputs(read_models(file_a, reading, str(against)), reading.classes)
     with console.working("Comparing"):
         found = dc.compare(two.first, two.second, paired=two.paired, epsilon=epsilon)
     if json:

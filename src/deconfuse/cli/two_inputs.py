@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deconfuse.cli.console import say
@@ -11,6 +11,7 @@ from deconfuse.cli.inputs import Input, called
 from deconfuse.errors import InputError
 
 if TYPE_CHECKING:
+    from deconfuse.classes import ClassOptions
     from deconfuse.cli.options import Reading
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.reading.prediction_table import TwoModels
@@ -53,7 +54,11 @@ def join_inputs(first: Input, second: Input, reading: Reading, matching: Matchin
         models = _paired((first.samples, second.samples), matching)
         if models is not None:
             say(f"{len(models.y_true):,} samples, predicted twice")
-            return paired_inputs(models, reading)
+            # A file may have outcomes of its own, beside those that were asked for.
+            outcomes = dict.fromkeys(
+                (*reading.classes.outcomes, *first.cm.outcomes, *second.cm.outcomes)
+            )
+            return paired_inputs(models, replace(reading.classes, outcomes=tuple(outcomes)))
     one, other = first.cm, second.cm
     if matching.union:
         classes = one.classes.union(other.classes)
@@ -67,9 +72,9 @@ def join_inputs(first: Input, second: Input, reading: Reading, matching: Matchin
     return TwoInputs(one, other)
 
 
-def paired_inputs(models: TwoModels, reading: Reading) -> TwoInputs:
+def paired_inputs(models: TwoModels, options: ClassOptions) -> TwoInputs:
     """Return two models of the same samples over the classes of either, or those asked for."""
-    first, second = models.matrices(reading.classes)
+    first, second = models.matrices(options)
     if first.n_samples > first.total or second.n_samples > second.total:
         say(
             "samples with an outcome in one of the two cannot be paired: the matrices are compared"

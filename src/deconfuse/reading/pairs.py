@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from deconfuse._checks import Label, LabelKind, kind_of, show
+from deconfuse._text import plural
 from deconfuse.classes import Classes, ClassOptions, infer_kind, parse_label
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts, placed
@@ -293,7 +294,8 @@ def _warn_of_changes(columns: tuple[_Sorted, _Sorted], pairs: PairSums) -> None:
     if changed:
         example = next(iter(changed.items()))
         warn(
-            f"`normalize_text` changed {n_changed:,} values, such as {example[0]!r} to"
+            f"`normalize_text` changed {plural(n_changed, 'value', 'values')}, such as"
+            f" {example[0]!r} to"
             f" {example[1]!r}.",
             DeconfuseWarning,
         )

@@ -13,9 +13,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, escape_markdown, printable, ratio_text, shorten, significant
+from deconfuse._text import (
+    count_text,
+    escape_markdown,
+    printable,
+    proportion,
+    ratio_text,
+    shorten,
+    significant,
+)
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
+from deconfuse.statistics.findings import biased, condition
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -98,9 +107,9 @@ class Document:
     def to_text(self) -> str:
         """Return plain text."""
         lines = [printable(sentence) for sentence in self.sentences]
-        for kind, findings in by_kind(self.findings):
+        for kind, findings, groups in _shown(self.findings):
             lines += ["", kind.title]
-            for advice, group in _by_advice(findings[:_FINDINGS]):
+            for advice, group in groups:
                 lines += [f"  - {finding.sentence}" for finding in group]
                 lines += [f"    {advice}"] if advice else []
             lines += [f"  {more}" for more in _more(findings)]
@@ -117,11 +126,11 @@ class Document:
 
         first, *rest = (printable(sentence) for sentence in self.sentences)
         parts: list[Any] = [Text(first, style="bold"), *map(Text, rest)]
-        for kind, findings in by_kind(self.findings):
+        for kind, findings, groups in _shown(self.findings):
             parts.append(Text(f"\n{kind.title}", style=f"bold {kind.colour}"))
             # Two columns, so that a long sentence continues below its first word.
             grid = RichTable.grid(padding=(0, 1, 0, 0))
-            for advice, group in _by_advice(findings[:_FINDINGS]):
+            for advice, group in groups:
                 for finding in group:
                     grid.add_row(Text("  •"), Text(finding.sentence))
                 if advice:
@@ -136,9 +145,9 @@ class Document:
         """Return HTML without scripts."""
         first, *rest = map(escape, self.sentences)
         parts = [f"<p><b>{first}</b>{''.join(f'<br>{line}' for line in rest)}</p>"]
-        for kind, findings in by_kind(self.findings):
+        for kind, findings, groups in _shown(self.findings):
             parts.append(f"<p><b>{escape(kind.title)}</b></p>")
-            for advice, group in _by_advice(findings[:_FINDINGS]):
+            for advice, group in groups:
                 items = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in group)
                 told = f'<p style="opacity:.7">{escape(advice)}</p>' if advice else ""
                 parts.append(f"<ul>{items}</ul>{told}")
@@ -162,10 +171,26 @@ class Document:
         return "\n".join(lines) + "\n"
 
 
-def _by_advice(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield neighbouring findings with equal advice together, so that it is given once."""
-    for advice, group in groupby(findings, key=lambda finding: finding.advice):
-        yield advice, list(group)
+def _shown(
+    findings: Sequence[Finding],
+) -> Iterator[tuple[Kind, list[Finding], list[tuple[str, list[Finding]]]]]:
+    """Yield each kind, all its findings, and the first ones grouped by their advice.
+
+    Advice that the next group repeats is told there alone.
+    """
+    kinds = [
+        (kind, all_of_it, [list(group) for _, group in groupby(all_of_it[:_FINDINGS], _advice)])
+        for kind, all_of_it in by_kind(findings)
+    ]
+    for place, (kind, all_of_it, groups) in enumerate(kinds):
+        told = [group[0].advice for group in groups]
+        if kinds[place + 1 :] and kinds[place + 1][2][0][0].advice == told[-1]:
+            told[-1] = ""
+        yield kind, all_of_it, list(zip(told, groups, strict=True))
+
+
+def _advice(finding: Finding) -> str:
+    return finding.advice
 
 
 def _more(findings: Sequence[Finding]) -> list[str]:
@@ -175,11 +200,42 @@ def _more(findings: Sequence[Finding]) -> list[str]:
 
 
 def diagnosis_document(diagnosis: Diagnosis) -> Document:
-    """Return the findings of a diagnosis, its surest pairs, biases and largest errors."""
-    tables = (_pairs(diagnosis), _biases(diagnosis), _errors(diagnosis))
+    """Return the findings of a diagnosis, its recalls, surest pairs, biases and largest errors."""
+    tables = [_recalls(diagnosis), _pairs(diagnosis), _biases(diagnosis), _errors(diagnosis)]
+    if diagnosis.source.n_classes == 2:
+        # One pair and two errors say what the recalls say.
+        tables = [tables[0], tables[2]]
     return Document(
         [diagnosis.headline], diagnosis.findings, [table for table in tables if table.rows]
     )
+
+
+def _recalls(diagnosis: Diagnosis) -> Table:
+    cm = diagnosis.source
+    found = cm.per_class()
+    hits = cm.counts.diagonal()
+    order = [k for k in found.recall.value.argsort(kind="stable").tolist() if found.n[k] > 0]
+    return Table(
+        head=("class", "labels", "right", "recall", "predictions", "precision"),
+        rows=[
+            (
+                _name(found.labels[k]),
+                count_text(found.n[k]),
+                count_text(hits[k]),
+                proportion(found.recall.value[k]),
+                count_text(found.n_predicted[k]),
+                proportion(found.precision.value[k]) if found.n_predicted[k] else "–",
+            )
+            for k in order[:_ROWS]
+        ],
+        align="lrrrrr",
+        title=f"Lowest recalls{_part(len(order))}",
+    )
+
+
+def _part(total: int) -> str:
+    """Say of how many the first rows are shown."""
+    return f" ({_ROWS} of {total:,})" if total > _ROWS else ""
 
 
 def _pairs(diagnosis: Diagnosis) -> Table:
@@ -197,13 +253,15 @@ def _pairs(diagnosis: Diagnosis) -> Table:
             for pair in diagnosis.look_alikes[:_ROWS]
         ],
         align="llrrrr",
-        title="Most similar pairs, by the lower end of the interval",
+        title=(
+            f"Most similar pairs{_part(len(diagnosis.look_alikes))}, by the lower end of the"
+            " interval; 0: never confused, 1: confused as often as recognized"
+        ),
     )
 
 
 def _biases(diagnosis: Diagnosis) -> Table:
-    biased = [bias for bias in diagnosis.biases if bias.verdict in ("over", "under")]
-    biased.sort(key=lambda bias: -max(bias.ratio, 1 / bias.ratio if bias.ratio else math.inf))
+    over, under = biased(diagnosis.biases)
     return Table(
         head=("class", "labels", "predictions", "ratio", "interval", ""),
         rows=[
@@ -215,16 +273,26 @@ def _biases(diagnosis: Diagnosis) -> Table:
                 f"{ratio_text(bias.low)} to {ratio_text(bias.high)}",
                 bias.verdict,
             )
-            for bias in biased[:_ROWS]
+            for bias in [*over, *under][:_ROWS]
         ],
         align="lrrrrl",
-        title="Predictions per label if all classes were equally frequent",
+        title=(
+            f"Predictions per label {condition(diagnosis.biases)}{_part(len(over) + len(under))}"
+        ),
     )
 
 
 def _errors(diagnosis: Diagnosis) -> Table:
     return Table(
-        head=("true", "predicted", "count", "times typical", "similarity", "label", "prediction"),
+        head=(
+            "true",
+            "predicted",
+            "count",
+            "times typical",
+            "pair",
+            "true class",
+            "predicted class",
+        ),
         rows=[
             (
                 _name(cell.true),
@@ -240,14 +308,17 @@ def _errors(diagnosis: Diagnosis) -> Table:
         align="llrrrrr",
         title=(
             "Largest errors: how many times a typical error"
-            f" ({significant(math.exp(diagnosis.attribution.base))} samples), as a product of three"
-            " factors"
+            f" ({significant(math.exp(diagnosis.attribution.base))} samples), as the product of a"
+            " factor of the pair, of the true class and of the predicted class"
         ),
     )
 
 
 def comparison_document(comparison: Comparison) -> Document:
     """Return the verdict of a comparison and the cells that differ most surely."""
+    order = "largest differences first; none of them is shown to be more than chance"
+    if (comparison.p_values < 1 - comparison.level).any():
+        order = "surest differences first, then the largest that may be chance"
     table = Table(
         head=("true", "predicted", "first", "second", "difference", "± error", "p (corrected)"),
         rows=[
@@ -264,9 +335,8 @@ def comparison_document(comparison: Comparison) -> Document:
         ],
         align="llrrrrr",
         title=(
-            "Surest differences first, then the largest that may be chance"
-            if (comparison.p_values < 1 - comparison.level).any()
-            else "Largest differences; none of them is shown to be more than chance"
+            f"Bi-normalized cells, {order}. Label shares and prediction bias are taken out, so that"
+            " the diagonal is not the recall"
         ),
     )
     return Document(summary(comparison), tables=[table])

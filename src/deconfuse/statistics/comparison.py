@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deconfuse._checks import Label, is_finite_number
 from deconfuse._shown import ShownDocument
+from deconfuse._text import proportion
 from deconfuse.agreement import overlap
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import DeconfuseWarning, InputError, warn
@@ -26,7 +27,7 @@ from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 from deconfuse.statistics.margin_tests import bias_test, label_share_test, paired_bias_test
-from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes
+from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes, right_of_all
 from deconfuse.statistics.resampling import Side, Spread
 from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
 from deconfuse.statistics.similarity_test import similarity_test
@@ -64,6 +65,9 @@ class Comparison(ShownDocument):
     ----------
     accuracy, balanced_accuracy : ScoreDifference
         Of both matrices, with the interval and the p-value of their difference.
+    accuracy_at_equal_shares : ScoreDifference
+        The recalls of both, weighted by the same label shares. Where the label shares of the two
+        differ, accuracy would tell more of the labels than of the classifiers.
     recalls : RecallDifferences
         The recall of every class in both, with corrected p-values.
     label_shares_p_value : float
@@ -98,6 +102,7 @@ class Comparison(ShownDocument):
 
     accuracy: ScoreDifference
     balanced_accuracy: ScoreDifference
+    accuracy_at_equal_shares: ScoreDifference
     recalls: RecallDifferences
     label_shares_p_value: float
     bias_p_value: float
@@ -124,6 +129,26 @@ class Comparison(ShownDocument):
     def labels(self) -> tuple[Label, ...]:
         """Class names in matrix order."""
         return self.first.labels
+
+    @property
+    def has_other_labels(self) -> bool:
+        """Whether the label shares of the two surely differ."""
+        return not self.is_paired and self.label_shares_p_value < 1 - self.level
+
+    @property
+    def right_of_all(self) -> ScoreDifference | None:
+        """The share of all samples that are right, where an outcome is not; None without outcomes.
+
+        Where label shares differ, classes are weighted alike on both sides. Samples count as
+        independent, so that of the same samples the interval is wider than it needs to be.
+        """
+        return self._right_of_all(self.level)
+
+    def _right_of_all(self, level: float) -> ScoreDifference | None:
+        one, other = self.first.source, self.second.source
+        if not one.outcomes and not other.outcomes:
+            return None
+        return right_of_all(one, other, level, equal_shares=self.has_other_labels)
 
     @property
     def can_tell(self) -> bool:
@@ -173,8 +198,9 @@ class Comparison(ShownDocument):
 
         Notes
         -----
-        Four things count, and each must be certain beyond the margin:
+        Five things count, and each must be certain beyond the margin:
 
+        - of matrices with outcomes, the share of all samples that are right fell,
         - the accuracy at equal label shares (of each class the recall, weighted alike on both
           sides) fell,
         - the balanced accuracy fell,
@@ -206,9 +232,15 @@ class Comparison(ShownDocument):
                 hint="two points of accuracy are 0.02.",
             )
         spread = self._spread
-        return deteriorations(
+        found = deteriorations(
             self.labels, self._scores, spread.triples, float(margin), self.level, spread.seed
         )
+        # At a tenth of the risk, so that this adds next to nothing to the false alarms.
+        whole = self._right_of_all(1 - (1 - self.level) / 5)
+        if whole is None or not whole.high < -margin:
+            return found
+        before, after = (proportion(value, 3) for value in (whole.first, whole.second))
+        return (f"Right answers of all samples fell: {before} → {after}.", *found)
 
     def is_worse(self, margin: float = 0.0) -> bool:
         """Return whether the second matrix is certainly worse, see `deteriorations`.
@@ -396,6 +428,7 @@ def compare(
     return Comparison(
         accuracy=scores.accuracy(level),
         balanced_accuracy=scores.balanced_accuracy(level),
+        accuracy_at_equal_shares=scores.accuracy_at_equal_shares(level),
         recalls=scores.recalls(),
         label_shares_p_value=1.0 if triples is not None else label_share_test(*labels),
         bias_p_value=(

@@ -23,7 +23,7 @@ __all__ = ["change_findings", "counted_cells", "headline", "summary", "to_dict"]
 
 _ROWS = 10
 _WIDTH = 40
-# Classes named in the sentence about recalls.
+# Classes named in the sentence about recalls, of those that fell and of those that rose.
 _TOLD = 3
 _SMALLEST_P = 0.001
 # Cells that are told of on the page.
@@ -40,6 +40,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "labels": comparison.labels,
         "accuracy": asdict(comparison.accuracy),
         "balanced_accuracy": asdict(comparison.balanced_accuracy),
+        "accuracy_at_equal_shares": asdict(comparison.accuracy_at_equal_shares),
+        "right_of_all": None if (whole := comparison.right_of_all) is None else asdict(whole),
         "recalls": {
             "first": recalls.first,
             "second": recalls.second,
@@ -71,10 +73,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
 def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the second")) -> str:
     """Return which of two is better, by how much, and whether it may be chance."""
     alpha = 1 - comparison.level
-    scores = {
-        "accuracy": comparison.accuracy,
-        "balanced accuracy": comparison.balanced_accuracy,
-    }
+    scores = _named_scores(comparison)
     signs = {
         name: np.sign(score.difference) for name, score in scores.items() if score.p_value < alpha
     }
@@ -90,18 +89,32 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
         where = "" if others else f" in {name}"
         verdict = f"{second} is {_compared(sign)} than {first}{where}"
     told = [f"{name} {_change(score)}" for name, score in scores.items()]
-    return f"{verdict}: {'; '.join(told)}.{_of_all(comparison)}"
+    return f"{verdict}: {'; '.join(told)}.{_as_counted(comparison)}"
 
 
-def _of_all(comparison: Comparison) -> str:
-    """Say how many of all samples are right where some got an answer that is no class."""
-    sides = (comparison.first.source, comparison.second.source)
-    if not any(cm.outcomes for cm in sides):
+def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
+    """Return the scores that tell which of two is better, by what they are called."""
+    equal = " at equal label shares" if comparison.has_other_labels else ""
+    accuracy = comparison.accuracy_at_equal_shares if equal else comparison.accuracy
+    whole = comparison.right_of_all
+    if whole is None:
+        return {f"accuracy{equal}": accuracy, "balanced accuracy": comparison.balanced_accuracy}
+    named = " where a class was named"
+    return {
+        f"right answers of all samples{equal}": whole,
+        f"accuracy{named}{equal}": accuracy,
+        f"balanced accuracy{named}": comparison.balanced_accuracy,
+    }
+
+
+def _as_counted(comparison: Comparison) -> str:
+    """Say what accuracy is as counted, where label shares alone change it."""
+    if not comparison.has_other_labels:
         return ""
-    shares = [cm.counts.diagonal().sum() / (cm.total + cm.outcome_counts.sum()) for cm in sides]
+    score = comparison.accuracy
     return (
-        " This is among the samples for which a class was named; of all samples"
-        f" {proportion(shares[0], 3)} → {proportion(shares[1], 3)} are right."
+        f" As counted, accuracy is {proportion(score.first, 3)} → {proportion(score.second, 3)};"
+        " the label shares differ, which alone changes it."
     )
 
 
@@ -110,12 +123,10 @@ def summary(comparison: Comparison) -> list[str]:
     low, high = comparison.overlap_interval
     alpha = 1 - comparison.level
     significant = int((comparison.p_values < alpha).sum())
-    pairing = (
-        "paired samples"
-        if comparison.is_paired
-        else "counted as independent samples; if both predicted the same ones, pair them for"
-        " sharper tests"
-    )
+    pairing = "paired samples" if comparison.is_paired else "counted as independent samples"
+    labels = [n.source.label_counts for n in (comparison.first, comparison.second)]
+    if not comparison.is_paired and np.array_equal(labels[0], labels[1]):
+        pairing += "; if both predicted the same ones, pair them for sharper tests"
     shares = (
         "the same samples"
         if comparison.is_paired
@@ -126,15 +137,15 @@ def summary(comparison: Comparison) -> list[str]:
         _recalls(comparison, alpha),
         f"What changed underneath ({pairing}):",
         f"- label shares: {shares}.",
-        f"- prediction bias, how often each class is predicted given the label:"
+        "- prediction bias, which classes are predicted too often or too rarely:"
         f" {_test(comparison.bias_p_value, alpha)}.",
         f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
         *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
-        f"The bi-normalized matrices overlap by {proportion(comparison.overlap, 3)}"
-        f" ({proportion(low, 3)} to {proportion(high, 3)}"
-        f" without sampling noise, {comparison.level:.0%}); two equal classifiers with as many"
-        f" samples would overlap by about {proportion(comparison.overlap_if_equal, 3)}.",
+        f"The bi-normalized matrices overlap by {proportion(comparison.overlap, 3)}, where two"
+        " equal classifiers with as many samples would show about"
+        f" {proportion(comparison.overlap_if_equal, 3)}. Without sampling noise they overlap by"
+        f" {proportion(low, 3)} to {proportion(high, 3)} ({comparison.level:.0%}).",
         f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
         f" {alpha:.2g}, corrected for their number.",
     ]
@@ -167,21 +178,23 @@ def _test(p_value: float, alpha: float) -> str:
 def _recalls(comparison: Comparison, alpha: float) -> str:
     recalls = comparison.recalls
     differs = recalls.differs(comparison.level)
-    n_fell = int((differs & (recalls.difference < 0)).sum())
-    n_rose = int((differs & (recalls.difference > 0)).sum())
     if not differs.any():
         return f"No class has a recall that surely differs (at {alpha:.2g}, corrected)."
     order = [k for k in np.argsort(-np.abs(recalls.difference)) if differs[k]]
-    told = [
-        f"{_name(comparison.labels[k])} {proportion(recalls.first[k], 3)} →"
-        f" {proportion(recalls.second[k], 3)}"
-        for k in order[:_TOLD]
-    ]
-    more = len(order) - len(told)
-    rest = f", and {more:,} more" if more else ""
+    told = []
+    for verb, sign in (("fell", -1), ("rose", 1)):
+        found = [k for k in order if sign * recalls.difference[k] > 0]
+        if found:
+            named = [
+                f"{_name(comparison.labels[k])} {proportion(recalls.first[k], 3)} →"
+                f" {proportion(recalls.second[k], 3)}"
+                for k in found[:_TOLD]
+            ]
+            more = [f"and {len(found) - _TOLD:,} more"] if len(found) > _TOLD else []
+            told.append(f"{verb} in {len(found):,} ({', '.join(named + more)})")
     return (
-        f"Recall surely fell in {n_fell:,} and rose in {n_rose:,} of {len(differs):,} classes"
-        f" (at {alpha:.2g}, corrected): {', '.join(told)}{rest}."
+        f"Recall surely {' and '.join(told)} of {len(differs):,} classes (at {alpha:.2g},"
+        " corrected)."
     )
 
 

@@ -111,7 +111,7 @@ def deteriorations(
     both sides, another mix of labels is no reason.
     """
     rng = np.random.default_rng(seed)
-    if not len(_shared(scores)):
+    if not len(scores.shared):
         return ()
     pairs = _surprising_pairs(scores)
     if triples is None:
@@ -149,7 +149,7 @@ def _surprising_pairs(scores: Scores) -> tuple[NDArray[np.intp], NDArray[np.intp
     both = first + second
     low, high = np.nonzero(np.triu(both + both.T, 1))
     n = [counts.sum(axis=1) for counts in (first, second)]
-    is_known = np.isin(low, _shared(scores)) & np.isin(high, _shared(scores))
+    is_known = np.isin(low, scores.shared) & np.isin(high, scores.shared)
     low, high = low[is_known], high[is_known]
     share = (n[1][low] + n[1][high]) / ((n[0] + n[1])[low] + (n[0] + n[1])[high])
     surprise = (both[low, high] + both[high, low]) * -np.log(share)
@@ -232,19 +232,11 @@ def _hits(draws: _Draws, n_classes: int) -> tuple[FloatArray, FloatArray]:
     return draws.total[at], draws.second[at]
 
 
-def _shared(scores: Scores) -> NDArray[np.intp]:
-    """Return the classes with samples on both sides."""
-    return np.flatnonzero(np.all([n.sum(axis=1) > 0 for n in scores.samples], axis=0))
-
-
 def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
     """Return both scores, and how far each fell: as seen, then in every draw."""
-    known = _shared(scores)
+    known = scores.shared
     every = [samples.sum(axis=1) for samples in scores.samples]
-    first, second = (n[known] for n in every)
-    # The weights of Mantel and Haenszel: a class that one side hardly has says little.
-    weights = np.stack([first * second / (first + second), np.ones(len(known))])
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights = np.stack([scores.equal_shares, np.full(len(known), 1 / len(known))])
     total, hits = (counts[known] for counts in _hits(draws, len(every[0])))
     n = every if draws.labels is None else draws.labels
     per = [weights / np.maximum(side[known], 1e-300) for side in n]
@@ -262,7 +254,7 @@ def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
 
 def _recalls(labels: Sequence[Label], scores: Scores, margin: float, level: float) -> Sequence[str]:
     """Return the recalls that surely fell; the margin is held by intervals for all classes."""
-    known = _shared(scores)
+    known = scores.shared
     places = known[:, None]
     change = scores.combined(places, places, np.ones_like(places, dtype=np.float64))
     names = [f"Recall of {quoted(labels[k])} fell" for k in known]

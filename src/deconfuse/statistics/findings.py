@@ -11,7 +11,15 @@ import numpy as np
 from scipy.stats import rankdata
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, interval_text, listed, quoted, ratio_text, significant
+from deconfuse._text import (
+    count_text,
+    interval_text,
+    listed,
+    plural,
+    quoted,
+    ratio_text,
+    significant,
+)
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.attribution import Attribution, CellAttribution
 from deconfuse.statistics.bias import ClassBias
@@ -19,7 +27,7 @@ from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, PairTable, standing_out
 
-__all__ = ["EXPLAINED", "Finding", "FindingKind", "find", "sure_times"]
+__all__ = ["EXPLAINED", "Finding", "FindingKind", "biased", "condition", "find", "sure_times"]
 
 FindingKind = Literal[
     "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change", "outcome"
@@ -34,16 +42,18 @@ _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
 # Not shown is not the same as not there: with few classes the test has little room.
-EXPLAINED = " It is not shown to be specific to this pair."
+EXPLAINED = " This may come from how hard the two classes are in general, not from this pair."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 
 
+# Shares of labels that differ less than this many times are nearly even.
+_UNEVEN = 1.5
 _FAVOURS_FREQUENT = (
-    "The more frequent a class is here, the more it is over-predicted. A classifier that is tuned"
-    " for plain accuracy does that, so it may be wanted. If rare classes matter as much, divide"
-    " calibrated probabilities by the training shares of their classes, or try a `Rebalancer` on"
-    " the scores of validation data. Both are for balanced accuracy and can cost plain accuracy."
+    " here, as by a classifier that is tuned for plain accuracy. If errors in rare classes matter"
+    " as much, divide calibrated probabilities by the training shares of their classes, or try a"
+    " `Rebalancer` on the scores of validation data. Both are for balanced accuracy and can cost"
+    " plain accuracy."
 )
 _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
@@ -175,30 +185,61 @@ def _typical(typical: float) -> str:
 
 def _ranks(pair: LookAlike) -> str:
     if pair.raw_rank == pair.rank:
-        return f"rank {pair.rank} by the lower end of similarity and by count"
-    return f"rank {pair.rank} by the lower end of similarity, {pair.raw_rank} by count"
+        return f"rank {pair.rank} by similarity (its lower end) and by count"
+    return f"rank {pair.rank} by similarity (its lower end), {pair.raw_rank} by count"
 
 
-def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
+def biased(biases: Sequence[ClassBias]) -> tuple[list[ClassBias], list[ClassBias]]:
     """Return the classes that are over- and under-predicted, what is surely largest first."""
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
-    advice = _FAVOURS_FREQUENT if _favours_frequent(biases) else _TRY_REBALANCER
-    return [_bias(bias, advice) for bias in (*over, *under)]
+    return over, under
 
 
-def _favours_frequent(biases: Sequence[ClassBias]) -> bool:
-    """Return whether frequent classes are over-predicted and rare ones under-predicted here."""
+def condition(biases: Sequence[ClassBias]) -> str:
+    """Return what is supposed of the label shares where a bias is told.
+
+    Examples
+    --------
+    >>> condition([])
+    'if all classes were equally frequent'
+    """
+    known = sum(np.isfinite(b.ratio) for b in biases)
+    if known == len(biases):
+        return "if all classes were equally frequent"
+    return f"if the {known:,} classes compared here were equally frequent and the others left out"
+
+
+def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
+    over, under = biased(biases)
     known = [b for b in biases if np.isfinite(b.ratio)]
-    shares, ratios = (rankdata([getattr(b, name) for b in known]) for name in ("labels", "ratio"))
+    advice = _TRY_REBALANCER
+    if _favours_frequent(known):
+        advice = (
+            "The more frequent class is over-predicted"
+            if len(known) == 2
+            else "The more frequent a class is, the more it is over-predicted"
+        ) + _FAVOURS_FREQUENT
+    return [_bias(bias, condition(biases), advice) for bias in (*over, *under)]
+
+
+def _favours_frequent(known: Sequence[ClassBias]) -> bool:
+    """Return whether frequent classes are over-predicted and rare ones under-predicted here."""
+    labels = [b.labels for b in known]
+    over, under = ([b.labels for b in group] for group in biased(known))
+    if not labels or max(labels) < _UNEVEN * min(labels):
+        return False
+    if min(over, default=math.inf) <= max(under, default=0.0):
+        return False
+    shares, ratios = (rankdata(values) for values in (labels, [b.ratio for b in known]))
     # Spearman's correlation above a half; undefined, and so no reason, where all are equal.
-    spread = np.sqrt(shares.var() * ratios.var()) if known else 0.0
+    spread = np.sqrt(shares.var() * ratios.var())
     return bool(
         spread and np.mean((shares - shares.mean()) * (ratios - ratios.mean())) > spread / 2
     )
 
 
-def _bias(bias: ClassBias, advice: str) -> Finding:
+def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
     over = bias.verdict == "over"
     # Counts alone may seem to say the opposite, because of how frequent the other classes are.
     is_plain = bias.predictions > bias.labels if over else bias.predictions < bias.labels
@@ -208,9 +249,9 @@ def _bias(bias: ClassBias, advice: str) -> Finding:
         severity=1 - (1 / bias.ratio if over else bias.ratio),
         sentence=(
             f"{name} is {bias.verdict}-predicted{'' if is_plain else ' for its frequency'}:"
-            f" {count_text(bias.predictions)} predictions for {count_text(bias.labels)} labels,"
-            f" {'and' if is_plain else 'but'} if all classes were equally frequent, it would be"
-            f" predicted {_times(bias)}."
+            f" {plural(bias.predictions, 'prediction', 'predictions')} for"
+            f" {plural(bias.labels, 'label', 'labels')},"
+            f" {'and' if is_plain else 'but'} {condition}, it would be predicted {_times(bias)}."
         ),
         advice=advice,
         classes=(bias.label,),
@@ -256,7 +297,7 @@ def _not_alikes(
         against = _less_similar_than(pair, larger, similar, typical)
         if against is None:
             continue
-        why, advice = _why(biases[larger.true], biases[larger.pred], len(biases))
+        why = _why(larger, biases[larger.true], biases[larger.pred], len(biases))
         found.append(
             Finding(
                 kind="not_alike",
@@ -265,7 +306,8 @@ def _not_alikes(
                     f"{quoted(pair.first)} and {quoted(pair.second)} are often confused (rank"
                     f" {pair.raw_rank} by count: {_confusions(pair)}) but {against}{why}."
                 ),
-                advice=advice,
+                advice="Do not relabel or merge these two for their count; look at the similar"
+                " pairs first.",
                 classes=(pair.first, pair.second),
                 cells=((larger.true, larger.pred),),
             )
@@ -306,19 +348,18 @@ def _confusions(pair: LookAlike) -> str:
     return f"{count_text(pair.count)} and {count_text(pair.reverse_count)} confusions"
 
 
-def _why(true: ClassBias, pred: ClassBias, n_classes: int) -> tuple[str, str]:
-    """Return why a cell is large though its classes are not similar, and what to do about that."""
-    leave = "Do not relabel or merge these two"
+def _why(larger: CellAttribution, true: ClassBias, pred: ClassBias, n_classes: int) -> str:
+    """Return why a cell is large though its classes are not similar, as far as that is known."""
+    reasons = []
     if pred.verdict == "over":
-        return f"; {quoted(pred.label)} is over-predicted", f"{leave}: see the prediction bias."
+        reasons.append((larger.prediction, f"{quoted(pred.label)} is over-predicted"))
     if true.label_share * n_classes > _FREQUENT:
-        return (
-            f"; {quoted(true.label)} is a frequent class",
-            "Nothing to repair in these two: the count is high because the class is frequent.",
-        )
-    if true.verdict == "under":
-        return f"; {quoted(true.label)} is under-predicted", f"{leave}: see the prediction bias."
-    return "", f"{leave}; look at the similar pairs first."
+        reasons.append((larger.label, f"{quoted(true.label)} is a frequent class"))
+    elif true.verdict == "under":
+        reasons.append((larger.label, f"{quoted(true.label)} is under-predicted"))
+    # What explains more of the count comes first.
+    told = [reason for _, reason in sorted(reasons, key=lambda reason: -reason[0])]
+    return f"; {' and '.join(told)}" if told else ""
 
 
 def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
@@ -330,16 +371,17 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
     table = (
         (
             unlabelled,
-            f"never a label, but predicted {count_text(sum(b.predictions for b in unlabelled))}"
-            " times",
+            "never a label, but predicted"
+            f" {plural(sum(b.predictions for b in unlabelled), 'time', 'times')}",
             f"If this is no class (a refusal, an answer that cannot be read), {as_outcome}."
             " Otherwise add samples of it.",
         ),
         (
             unpredicted,
-            f"never predicted, with {count_text(sum(b.labels for b in unpredicted))} labels",
-            f"If this is no class (background, nothing there), {as_outcome}. Otherwise the"
-            " classifier misses all of it: check that it was in the training data.",
+            "never predicted, with"
+            f" {plural(sum(b.labels for b in unpredicted), 'label', 'labels')}",
+            f"If this is no class (background, nothing there), {as_outcome}. Otherwise check that"
+            " it was in the training data.",
         ),
         (
             absent,
@@ -365,7 +407,7 @@ def _unrecognized(never: Sequence[ClassBias], n_classes: int) -> list[Finding]:
     return [
         _careful(
             f"{_names(never)} {_verb(never, 'is', 'are')} never recognized: none of"
-            f" {count_text(sum(b.labels for b in never))} labels.",
+            f" {plural(sum(b.labels for b in never), 'label', 'labels')}.",
             f"If this is no class (background, a refusal), count it as an outcome ({_AS_OUTCOME}).",
             tuple(bias.label for bias in never),
             n_classes,
@@ -445,7 +487,8 @@ def _doubts(reliability: Reliability) -> list[Finding]:
             _careful(
                 f"In the bi-normalized matrix {_quoted(few)} {_verb(few, 'rests', 'rest')} on fewer"
                 f" than {_MANY} effective samples, as labels or as predictions.",
-                "Collect more samples of these classes; what is said of them is rough.",
+                "What is said of them is rough. Collect more samples of those with few labels; of"
+                " those with few predictions, more test samples tell little.",
                 tuple(few),
                 len(reliability),
             )
@@ -456,9 +499,10 @@ def _doubts(reliability: Reliability) -> list[Finding]:
         samples = f"{significant(n, 3)} effective" if source.is_weighted else count_text(n)
         found.append(
             _careful(
-                f"The classes are so uneven that the bi-normalized matrix of {samples} samples"
-                f" rests on only {significant(reliability.effective_samples)} effective samples.",
-                "Collect more samples of the rare classes.",
+                "Labels or predictions are so uneven that the bi-normalized matrix of"
+                f" {samples} samples rests on only"
+                f" {significant(reliability.effective_samples)} effective samples.",
+                "Take its small differences for chance.",
                 (),
                 len(reliability),
             )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deconfuse._text import count_text, plural, proportion, quoted
+from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
-from deconfuse.statistics.findings import Finding, sure_times
+from deconfuse.statistics.findings import Finding, biased, condition, sure_times
 from deconfuse.statistics.metrics import effective_samples, estimate_balanced_accuracy, has_errors
 
 if TYPE_CHECKING:
@@ -38,13 +40,15 @@ def headline_of(diagnosis: Diagnosis) -> str:
         told += _few_labels(source)
     if not told and source.n_classes > 2:
         told = _plain(
-            "No pair of classes is shown to be more similar than others, and no class to be"
-            " over- or under-predicted."
+            "No pair of classes is shown to be more similar than others, and"
+            f" {condition(diagnosis.biases)}, none is shown to be over- or under-predicted."
         )
-    told = told or _plain("No class is shown to be over- or under-predicted.")
+    told = told or _plain(
+        "If both classes were equally frequent, none is shown to be over- or under-predicted."
+    )
     # More than two statements with names and numbers are more than a reader takes in.
     shown = [full for full, _ in told[:_IN_FULL]] + [short for _, short in told[_IN_FULL:]]
-    return " ".join([_totals(diagnosis), *shown])
+    return " ".join([_totals(diagnosis), *_lowest_recall(source), *shown])
 
 
 def _plain(sentence: str) -> list[_Statement]:
@@ -66,6 +70,31 @@ def _totals(diagnosis: Diagnosis) -> str:
     )
 
 
+def _lowest_recall(cm: ConfusionMatrix) -> list[str]:
+    """Say which class is recognized least, and what it is taken for; one sample never leads."""
+    labels = np.asarray(cm.label_counts, dtype=np.float64)
+    hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
+    effective = _effective_labels(cm).round(6)
+    known = np.flatnonzero(effective >= _FEW)
+    if not len(known) or not has_errors(cm):
+        return []
+    recall = hits[known] / labels[known]
+    worst = int(known[np.lexsort((-labels[known], recall.round(12)))[0]])
+    if hits[worst] == labels[worst]:
+        return []
+    what = "effective labels" if cm.is_weighted else "labels"
+    is_part = ((effective > 0) & (effective < _FEW)).any()
+    few = f" of classes with {_FEW} {what} or more" if is_part else ""
+    errors = np.asarray(dense(cm.counts[[worst]]), dtype=np.float64).ravel()
+    errors[worst] = 0
+    most = int(errors.argmax())
+    return [
+        f"{_quoted(cm.labels[worst])} has the lowest recall{few}: {count_text(hits[worst])} of"
+        f" {plural(labels[worst], 'is', 'are')} right,"
+        f" {plural(errors[most], 'is', 'are')} predicted as {_quoted(cm.labels[most])}."
+    ]
+
+
 def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     """Say where a classifier is not shown to be better than guessing, or is surely worse."""
     chance = 1 / cm.n_classes
@@ -78,9 +107,13 @@ def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     return _plain("This is not shown to be better than guessing.") if found.low <= chance else []
 
 
-def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
+def _effective_labels(cm: ConfusionMatrix) -> NDArray[np.float64]:
     squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
-    labels = effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
+    return effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
+
+
+def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
+    labels = _effective_labels(cm)
     few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
     what = "effective labels" if cm.is_weighted else "labels"
     told = f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."
@@ -135,12 +168,10 @@ def _similar(findings: Sequence[Finding]) -> list[_Statement]:
 
 
 def _bias(biases: Sequence[ClassBias]) -> list[_Statement]:
-    over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
-    under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
-    groups = [group for group in (over, under) if group]
+    groups = [group for group in biased(biases) if group]
     if not groups:
         return []
-    start = "If all classes were equally frequent,"
+    start = f"{condition(biases).capitalize()},"
     parts = [_group(group, is_first=group is groups[0]) for group in groups]
     who = [
         _quoted(group[0].label) if len(group) == 1 else f"{len(group):,} classes"

@@ -21,7 +21,7 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import adjust
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import wilson
-from deconfuse.statistics.score_differences import share_difference
+from deconfuse.statistics.score_differences import ScoreDifference, share_difference
 
 __all__ = [
     "OutcomeChange",
@@ -231,6 +231,45 @@ def outcome_changes(
         )
         for (outcome, side, change), p_value in zip(found, corrected, strict=True)
     )
+
+
+def right_of_all(
+    first: ConfusionMatrix, second: ConfusionMatrix, level: float, *, equal_shares: bool
+) -> ScoreDifference:
+    """Return how many of all samples are right, where an answer that is no class is not.
+
+    Parameters
+    ----------
+    first, second : ConfusionMatrix
+        Of the same classes.
+    level : float
+        Of the interval.
+    equal_shares : bool
+        Whether classes are weighted alike on both sides, since the labels differ.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> before, after = (
+    ...     dc.ConfusionMatrix.from_predictions(
+    ...         ["a"] * 100, ["a"] * (100 - n) + ["refused"] * n, outcomes=["refused"]
+    ...     )
+    ...     for n in (30, 5)
+    ... )
+    >>> found = right_of_all(before, after, 0.95, equal_shares=False)
+    >>> found.first, found.second, found.p_value < 0.001
+    (0.7, 0.95, True)
+    """
+    tables = []
+    for cm in (first, second):
+        totals = np.asarray(cm.label_counts, dtype=np.float64) + cm.outcome_counts.sum(axis=1)
+        hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
+        tables.append((hits * _unit(cm), totals * _unit(cm)))
+    if equal_shares:
+        return share_difference(*_at_equal_shares(tables), level)
+    one, other = ((float(hits.sum()), float(totals.sum())) for hits, totals in tables)
+    shares = one[0] / one[1], other[0] / other[1]
+    return share_difference(shares, (one[1], other[1]), level)
 
 
 def _outcome_table(

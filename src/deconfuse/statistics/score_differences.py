@@ -147,6 +147,28 @@ class Scores:
             result.first, result.second, result.difference, result.low, result.high, float(p_value)
         )
 
+    @property
+    def shared(self) -> NDArray[np.intp]:
+        """The classes with samples on both sides."""
+        return np.flatnonzero(np.all([n.sum(axis=1) > 0 for n in self.samples], axis=0))
+
+    @property
+    def equal_shares(self) -> FloatArray:
+        """Label shares that are fair to both sides, for the shared classes.
+
+        The weights of Mantel and Haenszel: a class that one side hardly has says little.
+        """
+        first, second = (samples.sum(axis=1)[self.shared] for samples in self.samples)
+        weights: FloatArray = first * second / (first + second)
+        return weights / weights.sum()
+
+    def accuracy_at_equal_shares(self, level: float) -> ScoreDifference:
+        """Return the recalls of both, weighted by the same label shares; NaN without any."""
+        if not len(self.shared):
+            return ScoreDifference(*[float("nan")] * 6)
+        places = self.shared[None, :]
+        return _difference(self.combined(places, places, self.equal_shares[None, :]), level)
+
     def balanced_accuracy(self, level: float) -> ScoreDifference:
         """Return the balanced accuracy of both, over the classes with samples in each."""
         means = []
