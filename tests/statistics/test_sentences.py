@@ -381,20 +381,16 @@ CHECKS: dict[str, Callable[[Finding, Counts, Diagnosis], bool]] = {
     "careful": careful,
     "outcome": outcome,
 }
-NAMED = "Among the samples for which a class was named, "
+NAMED = " Counted are the samples for which a class was named."
 
 
 def is_true(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     """Return whether a finding agrees with the counts, and says which samples they are of."""
     text = found.sentence
     is_of_all = found.kind == "outcome" or "differ only in case" in text
-    if bool(seen.outcomes) != (text.startswith(NAMED) or (is_of_all and bool(seen.outcomes))):
+    if text.endswith(NAMED) != (bool(seen.outcomes) and not is_of_all):
         return False
-    rest = text.removeprefix(NAMED)
-    starts = {"in the": "In the", "it is": "It is", "labels or": "Labels or"}
-    for start, whole in starts.items():
-        rest = whole + rest[len(start) :] if rest.startswith(start) else rest
-    return CHECKS[found.kind](replace(found, sentence=rest), seen, d)
+    return CHECKS[found.kind](replace(found, sentence=text.removesuffix(NAMED)), seen, d)
 
 
 def biases_are_true(rest: str, seen: Counts, d: Diagnosis) -> bool:

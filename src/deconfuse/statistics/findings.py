@@ -129,7 +129,7 @@ def find(
 
 def _among_named(sentence: str) -> str:
     """Say of a matrix with outcomes that its counts are those of samples with a class."""
-    return f"Among the samples for which a class was named, {sentence[:1].lower()}{sentence[1:]}"
+    return f"{sentence} Counted are the samples for which a class was named."
 
 
 def _standing_out(
