@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,10 +55,22 @@ _UNDEFINED = "0.82"
 POINTS_PER_INCH = 72.0
 
 
-def figure_size(
-    n_classes: int, names: Sequence[str], beside: Sequence[int] = ()
-) -> tuple[float, float]:
-    """Return width and height in inches that give every class room, within reason.
+class Room(NamedTuple):
+    """The side of a square of cells that gives every class room, and what is around it, in inches.
+
+    ``width`` and ``height`` are those of everything around the square, ``left`` and ``below`` the
+    parts of them before it.
+    """
+
+    side: float
+    width: float
+    height: float
+    left: float
+    below: float
+
+
+def room_around(n_classes: int, names: Sequence[str], beside: Sequence[int] = ()) -> Room:
+    """Return the room for a matrix, its names, title and colour bars, within reason.
 
     ``beside`` are columns and rows of outcomes.
     """
@@ -68,7 +80,16 @@ def figure_size(
     margin = longest * label_size * _CHARACTER_WIDTH / POINTS_PER_INCH
     angle = math.radians(_angle(names, label_size, side * POINTS_PER_INCH / n_classes))
     right, below = (0.5 * number + 0.4 * (number > 0) for number in beside or (0, 0))
-    return side + margin + right + 1.85, side + margin * math.sin(angle) + below + 1.5
+    under = margin * math.sin(angle) + below
+    return Room(side, margin + right + 1.85, under + 1.5, margin + 0.65, under + 0.7)
+
+
+def figure_size(
+    n_classes: int, names: Sequence[str], beside: Sequence[int] = ()
+) -> tuple[float, float]:
+    """Return width and height in inches that give every class room, within reason."""
+    room = room_around(n_classes, names, beside)
+    return room.side + room.width, room.side + room.height
 
 
 def draw_cells(

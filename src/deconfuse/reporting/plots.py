@@ -453,20 +453,28 @@ def plot_four(
         raise InputError(f"`columns` must be 1, 2 or 4, got {columns!r}.")
     refuse_too_many(cm.n_classes)
     names = drawing.label_texts(cm.labels)
-    width, height = drawing.figure_size(cm.n_classes, names)
-    down = 4 // across
-    # Four full sizes are too much for a page; the numbers shrink to fit.
-    shrink = min(1.0, 16.0 / (width * across))
+    beside = (len(cm.outcomes) * bool(np.any(cm.outcome_counts)),) * 2
+    room = drawing.room_around(cm.n_classes, names, beside)
+    # Four full sizes are too much for a page; the cells and their numbers shrink to fit.
+    side = max(min(room.side, 20.0 / across - room.width), 2.2)
+    width, height = side + room.width, side + room.height
     if figure is None:
         import matplotlib.pyplot as plt
 
         figure = plt.figure()
-    if figure.get_layout_engine() is None:
-        figure.set_layout_engine("constrained", w_pad=0.1)
-    figure.set_size_inches(width * across * shrink, height * down * shrink)
-    panels = figure.subplots(down, across, squeeze=False)
+    figure.set_size_inches(width * across, height * (4 // across))
     methods: tuple[MethodName, ...] = ("all", "row", "col", "bi")
-    for method, ax in zip(methods, panels.flat, strict=True):
+    for place, method in enumerate(methods):
+        row, column = divmod(place, across)
+        # Given in inches: matplotlib's search for a layout takes longer than the drawing.
+        ax = figure.add_axes(
+            (
+                (column + room.left / width) / across,
+                1 - (row + 1 - room.below / height) * across / 4,
+                side / width / across,
+                side / height * across / 4,
+            )
+        )
         ConfusionMatrixDisplay.from_confusion_matrix(
             cm, normalize=method, epsilon=epsilon if method == "bi" else None, ax=ax
         )
