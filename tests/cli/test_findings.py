@@ -359,7 +359,7 @@ def test_the_names_of_the_fixture_are_the_hostile_ones(hostile):
 def test_the_gate_fails_where_the_second_is_certainly_worse(run, predictions, better):
     worse = run("compare", better, predictions, "--fail-if-worse", "--margin", "0.02")
     assert worse.code == 3
-    assert "Accuracy at equal label shares fell: 0.96" in worse.err
+    assert "Accuracy at the same label shares fell: 0.96" in worse.err
     assert run("compare", better, predictions).code == 0
     assert run("compare", predictions, better, "--fail-if-worse").code == 0
     assert run("compare", better, predictions, "--fail-if-worse", "--margin", "0.9").code == 0

@@ -545,8 +545,13 @@ def test_another_label_mix_does_not_decide_which_is_better() -> None:
     c = compare(first, second)
     assert c.accuracy.difference > 0.05
     assert c.accuracy_at_equal_shares.difference < -0.04
-    assert c.headline.startswith("The second is worse than the first: accuracy at equal label")
-    assert "As counted, accuracy is 0.700 → 0.793; the label shares differ" in c.headline
+    assert c.headline.startswith("The second is worse than the first: accuracy at the same label")
+    assert "accuracy would be 0.700 → 0.640 with those of the first, 0.845 → 0.793" in c.headline
+    # Better where one class is frequent, worse where the other one is: neither is better.
+    other = compare([[900, 100], [200, 800]], [[3990, 10], [300, 700]])
+    assert other.has_other_labels
+    assert other.accuracy_at_equal_shares.p_value < 0.05
+    assert other.headline.startswith("Neither is shown to be better: accuracy at the same label")
 
 
 def test_more_refusals_are_worse_and_counted_for_the_gate() -> None:

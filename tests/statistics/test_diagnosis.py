@@ -321,7 +321,8 @@ def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
     sentence = next(f.sentence for f in d.findings if f.classes == (0, 1))
     assert (
         sentence
-        == "It is uncertain how similar these pairs are: “0” and “1” (2 of 3 and 2 of 3 confused)."
+        == "These pairs are confused, but how similar they are is uncertain: “0” and “1” (2 of 3"
+        " and 2 of 3 confused)."
     )
     vague = diagnose([[400, 0, 3], [0, 300, 0], [0, 0, 600]])
     other = vague.uncertain_pairs[0]

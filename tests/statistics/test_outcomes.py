@@ -182,7 +182,7 @@ def test_refusals_of_all_classes_alike_are_one_finding() -> None:
     found = dc.diagnose(dc.ConfusionMatrix.from_predictions(true, pred, outcomes=["refused"]))
     outcomes = [finding for finding in found.findings if finding.kind == "outcome"]
     assert len(outcomes) == 1
-    assert "No difference between classes is shown" in outcomes[0].sentence
+    assert "No class is shown to get it more often" in outcomes[0].sentence
 
 
 def test_weights_scale_certainty_and_not_what_is_said() -> None:

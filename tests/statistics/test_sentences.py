@@ -151,7 +151,7 @@ def look_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
         rf" {NUMBER} of {NUMBER} {NAME} as {NAME}; estimated similarity"
         rf" {INTERVAL}(, above 1: more often confused than recognized)?, where the median pair has"
         rf" {NUMBER}; rank (\d+) by similarity \(its lower end\)(?: and|, (\d+)) by count\."
-        r"( This may come from how hard the two classes are in general, not from this pair\.)?",
+        r"( Other errors of the two classes may explain it\.)?",
         found.sentence,
     )
     assert told, found.sentence
@@ -189,7 +189,7 @@ def is_condition(kept: str | None, seen: Counts) -> bool:
 
 def bias(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     told = re.fullmatch(
-        rf"{NAME} is (over|under)-predicted( for its frequency)?: {NUMBER} predictions? for"
+        rf"{NAME} is (over|under)-predicted(, which label shares hide)?: {NUMBER} predictions? for"
         rf" {NUMBER} labels?, (and|but) {CONDITION}, it would be predicted"
         rf" (?:(at least|at most) {NUMBER} times as often as it occurs: )?{INTERVAL}"
         r"(?: times as often as it occurs)?\.",
@@ -329,7 +329,7 @@ CAUTIONS: dict[str, Callable[[re.Match[str], list[int], Counts, Diagnosis], bool
     rf" {NUMBER}(?: effective)? samples"
     rf" rests on only"
     rf" {NUMBER} effective samples\.": is_uneven,
-    r"It is uncertain how similar these pairs are: (.*)\.": are_uncertain,
+    r"These pairs are confused, but how similar they are is uncertain: (.*)\.": are_uncertain,
 }
 
 
@@ -349,7 +349,7 @@ def outcome(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     told = re.fullmatch(
         rf"(?:{NAME} is the answer for|The label is {NAME} in) {NUMBER} of {NUMBER}"
         rf" (samples|predictions)(?: of {NAME})?: {percent} \({percent} to {percent}\)"
-        rf"(?:, for the other classes together {percent}|\. No difference between classes is shown)"
+        rf"(?:, for the other classes together {percent}|\. No class is shown to get it more often)"
         r"\.",
         found.sentence,
     )
@@ -423,18 +423,32 @@ def lowest_recall_is_true(rest: str, seen: Counts) -> bool:
     enough = seen.effective_labels >= 10 - 1e-6
     hits = np.diag(seen.counts)
     told = re.search(
-        rf"{NAME} has the lowest recall( of classes with 10 (?:effective )?labels or more)?:"
+        rf"(Among these, )?{NAME} has the lowest recall( of classes with 10 (?:effective )?labels or more)?:"
         rf" {NUMBER} of {NUMBER} (?:is|are) right, {NUMBER} (?:is|are) predicted as {NAME}\.",
         rest,
     )
+    recall = np.divide(hits, seen.labels, out=np.ones(len(hits)), where=seen.labels > 0)
+    lowest = enough & (recall <= recall[enough].min(initial=1.0) + 1e-9)
+    several = re.search(
+        rf"{NAME} and ([\d,]+) more class(?:es)? have the lowest recall[^:]*: (?:recall {NUMBER}|no"
+        r" sample right)\.",
+        rest,
+    )
+    if several:
+        return bool(
+            lowest[seen.at[several[1]]]
+            and number(several[2]) == lowest.sum() - 1
+            and number(several[3] or "0") == pytest.approx(recall[lowest][0], abs=0.0051)
+        )
     if told is None:
         return bool((hits == seen.labels)[enough].all())
-    name, is_part, right, labels, wrong, other = told.groups()
+    among, name, is_part, right, labels, wrong, other = told.groups()
     k = seen.at[name]
-    recall = np.divide(hits, seen.labels, out=np.ones(len(hits)), where=seen.labels > 0)
     errors = seen.counts[k] - np.diag(hits)[k]
     return bool(
         enough[k]
+        and (among is None) == (not seen.outcomes)
+        and lowest.sum() == 1
         and (is_part is None) == (enough | (seen.labels == 0)).all()
         and recall[k] <= recall[enough].min() + 1e-9
         and same(right, hits[k])

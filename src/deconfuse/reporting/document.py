@@ -16,9 +16,9 @@ from deconfuse._checks import Label
 from deconfuse._text import (
     count_text,
     escape_markdown,
+    interval_text,
     printable,
     proportion,
-    ratio_text,
     shorten,
     significant,
 )
@@ -229,53 +229,56 @@ def _recalls(diagnosis: Diagnosis) -> Table:
             for k in order[:_ROWS]
         ],
         align="lrrrrr",
-        title=f"Lowest recalls{_part(len(order))}",
+        title=(
+            f"Lowest recalls{_part(len(order))}{' where a class was named' if cm.outcomes else ''}"
+        ),
     )
 
 
-def _part(total: int) -> str:
+def _part(total: int, which: str = "") -> str:
     """Say of how many the first rows are shown."""
-    return f" ({_ROWS} of {total:,})" if total > _ROWS else ""
+    return f" ({_ROWS} of {total:,}{which})" if total > _ROWS else ""
 
 
 def _pairs(diagnosis: Diagnosis) -> Table:
     return Table(
-        head=("class", "class", "similarity", "interval", "by counts", "confusions"),
+        head=("class", "class", "similarity", "by counts", "confusions"),
         rows=[
             (
                 _name(pair.first),
                 _name(pair.second),
-                ratio_text(pair.similarity),
-                f"{ratio_text(pair.low)} to {ratio_text(pair.high)}",
+                interval_text(pair.similarity, pair.low, pair.high),
                 f"rank {pair.raw_rank}",
                 f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
             )
             for pair in diagnosis.look_alikes[:_ROWS]
         ],
-        align="llrrrr",
+        align="llrrr",
         title=(
-            f"Most similar pairs{_part(len(diagnosis.look_alikes))}, by the lower end of the"
-            " interval; 0: never confused, 1: confused as often as recognized"
+            f"Most similar pairs{_part(len(diagnosis.look_alikes), ' that can be ranked')}, with"
+            " frequency and bias taken out (0: never confused, 1: confused as often as recognized),"
+            " by the lower end of the interval"
         ),
     )
 
 
 def _biases(diagnosis: Diagnosis) -> Table:
     over, under = biased(diagnosis.biases)
+    # By the end of the interval that is nearer to no bias.
+    order = sorted([*over, *under], key=lambda bias: -max(bias.low, 1 / max(bias.high, 1e-300)))
     return Table(
-        head=("class", "labels", "predictions", "ratio", "interval", ""),
+        head=("class", "labels", "predictions", "ratio", ""),
         rows=[
             (
                 _name(bias.label),
                 count_text(bias.labels),
                 count_text(bias.predictions),
-                ratio_text(bias.ratio),
-                f"{ratio_text(bias.low)} to {ratio_text(bias.high)}",
+                interval_text(bias.ratio, bias.low, bias.high),
                 bias.verdict,
             )
-            for bias in [*over, *under][:_ROWS]
+            for bias in order[:_ROWS]
         ],
-        align="lrrrrl",
+        align="lrrrl",
         title=(
             f"Predictions per label {condition(diagnosis.biases)}{_part(len(over) + len(under))}"
         ),

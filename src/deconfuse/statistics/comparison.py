@@ -136,6 +136,14 @@ class Comparison(ShownDocument):
         return not self.is_paired and self.label_shares_p_value < 1 - self.level
 
     @property
+    def accuracy_by_shares(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The accuracy of both at the label shares of the first, and at those of the second.
+
+        Where they differ in direction, which is better depends on how frequent the classes are.
+        """
+        return self._scores.accuracy_by_shares()
+
+    @property
     def right_of_all(self) -> ScoreDifference | None:
         """The share of all samples that are right, where an outcome is not; None without outcomes.
 
@@ -201,7 +209,7 @@ class Comparison(ShownDocument):
         Five things count, and each must be certain beyond the margin:
 
         - of matrices with outcomes, the share of all samples that are right fell,
-        - the accuracy at equal label shares (of each class the recall, weighted alike on both
+        - the accuracy at the same label shares (of each class the recall, weighted alike on both
           sides) fell,
         - the balanced accuracy fell,
         - the recall of some class fell: those of which the text says so,
@@ -221,7 +229,7 @@ class Comparison(ShownDocument):
         >>> c = dc.compare([[800, 200], [100, 900]], [[800, 200], [300, 700]])
         >>> for sentence in c.deteriorations(margin=0.02):
         ...     print(sentence)
-        Accuracy at equal label shares fell: 0.850 → 0.750.
+        Accuracy at the same label shares fell: 0.850 → 0.750.
         Balanced accuracy fell: 0.850 → 0.750.
         Recall of “1” fell: 0.900 → 0.700.
         “0” and “1” are confused more often: 0.150 → 0.250.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["change_findings", "counted_cells", "headline", "summary", "to_dict"]
 
+_SAME = " at the same label shares"
 _ROWS = 10
 _WIDTH = 40
 # Classes named in the sentence about recalls, of those that fell and of those that rose.
@@ -75,7 +76,9 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
     alpha = 1 - comparison.level
     scores = _named_scores(comparison)
     signs = {
-        name: np.sign(score.difference) for name, score in scores.items() if score.p_value < alpha
+        name: np.sign(score.difference)
+        for name, score in scores.items()
+        if score.p_value < alpha and (_SAME not in name or not _depends_on_shares(comparison))
     }
     first, second = names
     second = second[:1].upper() + second[1:]
@@ -94,7 +97,7 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
 
 def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
     """Return the scores that tell which of two is better, by what they are called."""
-    equal = " at equal label shares" if comparison.has_other_labels else ""
+    equal = _SAME if comparison.has_other_labels else ""
     accuracy = comparison.accuracy_at_equal_shares if equal else comparison.accuracy
     whole = comparison.right_of_all
     if whole is None:
@@ -107,14 +110,23 @@ def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
     }
 
 
+def _depends_on_shares(comparison: Comparison) -> bool:
+    """Return whether one is better at the label shares of the first, the other at the second's."""
+    at_first, at_second = comparison.accuracy_by_shares
+    return (at_first[1] - at_first[0]) * (at_second[1] - at_second[0]) < 0
+
+
 def _as_counted(comparison: Comparison) -> str:
-    """Say what accuracy is as counted, where label shares alone change it."""
+    """Say what accuracy is at either label shares, where they differ."""
     if not comparison.has_other_labels:
         return ""
-    score = comparison.accuracy
+    told = [
+        f"{proportion(one, 3)} → {proportion(other, 3)}"
+        for one, other in comparison.accuracy_by_shares
+    ]
     return (
-        f" As counted, accuracy is {proportion(score.first, 3)} → {proportion(score.second, 3)};"
-        " the label shares differ, which alone changes it."
+        f" The label shares differ: accuracy would be {told[0]} with those of the first, {told[1]}"
+        " with those of the second."
     )
 
 
@@ -145,7 +157,8 @@ def summary(comparison: Comparison) -> list[str]:
         f"The bi-normalized matrices overlap by {proportion(comparison.overlap, 3)}, where two"
         " equal classifiers with as many samples would show about"
         f" {proportion(comparison.overlap_if_equal, 3)}. Without sampling noise they overlap by"
-        f" {proportion(low, 3)} to {proportion(high, 3)} ({comparison.level:.0%}).",
+        f" {proportion(low, 3)} to {proportion(high, 3)} ({comparison.level:.0%}), and equal ones"
+        " by 1.",
         f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
         f" {alpha:.2g}, corrected for their number.",
     ]
@@ -192,8 +205,9 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
             ]
             more = [f"and {len(found) - _TOLD:,} more"] if len(found) > _TOLD else []
             told.append(f"{verb} in {len(found):,} ({', '.join(named + more)})")
+    where = " where a class was named" if comparison.right_of_all is not None else ""
     return (
-        f"Recall surely {' and '.join(told)} of {len(differs):,} classes (at {alpha:.2g},"
+        f"Recall{where} surely {' and '.join(told)} of {len(differs):,} classes (at {alpha:.2g},"
         " corrected)."
     )
 

@@ -245,7 +245,7 @@ def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
     away = (lost - lost[:, 1:].mean(axis=1, keepdims=True)) / spread
     is_part = len(known) < np.count_nonzero(every[0] + every[1])
     names = [
-        "Accuracy at equal label shares fell",
+        "Accuracy at the same label shares fell",
         f"Balanced accuracy{' of the shared classes' if is_part else ''} fell",
     ]
     places = np.broadcast_to(known, weights.shape)

@@ -33,6 +33,7 @@ FindingKind = Literal[
     "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change", "outcome"
 ]
 
+_HIDDEN = ", which label shares hide"
 # Names in one sentence, and ranks by counts that are looked at.
 _FIRST = 5
 # A class with this many times an even share of the labels is a frequent one.
@@ -42,7 +43,7 @@ _STANDS_OUT = 2.0
 # Pairs this similar, at the least, are hardly told apart.
 _HARDLY_TOLD_APART = 0.5
 # Not shown is not the same as not there: with few classes the test has little room.
-EXPLAINED = " This may come from how hard the two classes are in general, not from this pair."
+EXPLAINED = " Other errors of the two classes may explain it."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 
@@ -57,7 +58,7 @@ _FAVOURS_FREQUENT = (
 )
 _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
-    " balanced accuracy rises on other data."
+    " balanced accuracy rises on other data; plain accuracy may fall."
 )
 _AS_OUTCOME = "`outcomes=`, `--outcomes` in a terminal, or `cm.treat_as_outcome(name)`"
 
@@ -144,10 +145,7 @@ def _standing_out(
     places = np.column_stack([pairs.rows[certain], pairs.columns[certain]])
     uneven, beyond_own = standing_out(source, places, level)
     chosen = uneven & (pairs.low[certain] > _STANDS_OUT * typical)
-    # Those that are explained by classes that are hard to recognize at all go last.
-    order = np.argsort(~beyond_own[chosen], kind="stable")
-    found = certain[chosen][order]
-    return list(zip(pairs.at(found), beyond_own[chosen][order].tolist(), strict=True))
+    return list(zip(pairs.at(certain[chosen]), beyond_own[chosen].tolist(), strict=True))
 
 
 def _look_alike(
@@ -248,7 +246,7 @@ def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
         kind="over_predicted" if over else "under_predicted",
         severity=1 - (1 / bias.ratio if over else bias.ratio),
         sentence=(
-            f"{name} is {bias.verdict}-predicted{'' if is_plain else ' for its frequency'}:"
+            f"{name} is {bias.verdict}-predicted{'' if is_plain else _HIDDEN}:"
             f" {plural(bias.predictions, 'prediction', 'predictions')} for"
             f" {plural(bias.labels, 'label', 'labels')},"
             f" {'and' if is_plain else 'but'} {condition}, it would be predicted {_times(bias)}."
@@ -306,8 +304,8 @@ def _not_alikes(
                     f"{quoted(pair.first)} and {quoted(pair.second)} are often confused (rank"
                     f" {pair.raw_rank} by count: {_confusions(pair)}) but {against}{why}."
                 ),
-                advice="Do not relabel or merge these two for their count; look at the similar"
-                " pairs first.",
+                advice="Do not relabel or merge these two for their count"
+                f"{'; look at the similar pairs first' if similar else ''}.",
                 classes=(pair.first, pair.second),
                 cells=((larger.true, larger.pred),),
             )
@@ -380,8 +378,8 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
             unpredicted,
             "never predicted, with"
             f" {plural(sum(b.labels for b in unpredicted), 'label', 'labels')}",
-            f"If this is no class (background, nothing there), {as_outcome}. Otherwise check that"
-            " it was in the training data.",
+            "Check that it was in the training data. If it is no class (background, nothing"
+            f" there), {as_outcome}.",
         ),
         (
             absent,
@@ -466,10 +464,11 @@ def _unsure_pairs(
             kind="careful",
             severity=min(shown[0].similarity, 1.0),
             sentence=(
-                "It is uncertain how similar these pairs are:"
+                "These pairs are confused, but how similar they are is uncertain:"
                 f" {listed(told, _FIRST, 'pair', 'pairs')}."
             ),
-            advice="Collect more samples of the rarer class of each pair before acting on it.",
+            advice="Whether the two are similar, or one is only over-predicted, takes more samples"
+            " of the rarer class to tell.",
             classes=tuple(dict.fromkeys(label for p in shown for label in (p.first, p.second))),
             cells=tuple(cell for p in shown for cell in ((p.first, p.second), (p.second, p.first))),
         )

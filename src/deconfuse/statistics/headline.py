@@ -78,18 +78,23 @@ def _lowest_recall(cm: ConfusionMatrix) -> list[str]:
     known = np.flatnonzero(effective >= _FEW)
     if not len(known) or not has_errors(cm):
         return []
-    recall = hits[known] / labels[known]
-    worst = int(known[np.lexsort((-labels[known], recall.round(12)))[0]])
+    recall = (hits[known] / labels[known]).round(12)
+    lowest = known[recall == recall.min()]
+    worst = int(lowest[labels[lowest].argmax()])
     if hits[worst] == labels[worst]:
         return []
     what = "effective labels" if cm.is_weighted else "labels"
     is_part = ((effective > 0) & (effective < _FEW)).any()
     few = f" of classes with {_FEW} {what} or more" if is_part else ""
+    start = f"{'Among these, ' if cm.outcomes else ''}{_quoted(cm.labels[worst])}"
+    if len(lowest) > 1:
+        share = "no sample right" if recall.min() == 0 else f"recall {proportion(recall.min())}"
+        return [f"{start}{_others(len(lowest) - 1)} have the lowest recall{few}: {share}."]
     errors = np.asarray(dense(cm.counts[[worst]]), dtype=np.float64).ravel()
     errors[worst] = 0
     most = int(errors.argmax())
     return [
-        f"{_quoted(cm.labels[worst])} has the lowest recall{few}: {count_text(hits[worst])} of"
+        f"{start} has the lowest recall{few}: {count_text(hits[worst])} of"
         f" {plural(labels[worst], 'is', 'are')} right,"
         f" {plural(errors[most], 'is', 'are')} predicted as {_quoted(cm.labels[most])}."
     ]

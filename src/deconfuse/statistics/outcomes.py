@@ -418,6 +418,6 @@ def _total_finding(chosen: Sequence[OutcomeRate], level: float, unit: float) -> 
         what = f"The label is {outcome} in {of} predictions"
     sentence = (
         f"{what}: {percent_text(share)} ({percent_text(float(low[0]))} to"
-        f" {percent_text(float(high[0]))}). No difference between classes is shown."
+        f" {percent_text(float(high[0]))}). No class is shown to get it more often."
     )
     return Finding("outcome", min(share, 1.0), sentence, "", ())

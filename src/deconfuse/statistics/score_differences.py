@@ -162,6 +162,19 @@ class Scores:
         weights: FloatArray = first * second / (first + second)
         return weights / weights.sum()
 
+    def accuracy_by_shares(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the accuracy of both at the label shares of the first, and of the second.
+
+        Of the classes with samples on both sides.
+        """
+        recalls = [_rates(cells).diagonal()[self.shared] for cells in self._both]
+        found = []
+        for cells in self._both:
+            labels = cells.values.sum(axis=1)[self.shared]
+            values = [float(labels @ recall / max(labels.sum(), 1e-300)) for recall in recalls]
+            found.append((values[0], values[1]))
+        return found[0], found[1]
+
     def accuracy_at_equal_shares(self, level: float) -> ScoreDifference:
         """Return the recalls of both, weighted by the same label shares; NaN without any."""
         if not len(self.shared):
