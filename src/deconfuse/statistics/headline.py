@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deconfuse._text import count_text, plural, proportion, quoted
+from deconfuse._checks import Label
+from deconfuse._text import count_text, plural, printable, proportion, quoted, shorten
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import Finding, sure_times
 from deconfuse.statistics.metrics import effective_samples, estimate_balanced_accuracy, has_errors
@@ -25,17 +26,20 @@ _IN_FULL = 2
 
 # One statement: in full, and what is left of it after others.
 _Statement = tuple[str, str]
+# A class as sentences name it.
+_Namer = Callable[[Label], str]
 
 
 def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, what matters most, and true totals of the rest."""
-    source = diagnosis.source
-    told = _one_sided(diagnosis.biases)
+    source, name = diagnosis.source, _namer(diagnosis.labels)
+    sure, unsure = _one_sided(diagnosis.biases, name)
+    told = sure
     if not has_errors(source):
         told += _plain(f"No errors in {_samples(source)}.")
     else:
-        told += [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
-        told += _few_labels(source)
+        told += [*_guessing(source), *_similar(diagnosis.findings, name)]
+        told += [*unsure, *_bias(diagnosis.biases, name), *_few_labels(source)]
     if not told and source.n_classes > 2:
         told = _plain(
             "No pair of classes is shown to be more similar than others, and no class to be"
@@ -93,7 +97,10 @@ def _samples(cm: ConfusionMatrix) -> str:
     return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
 
 
-def _one_sided(biases: Sequence[ClassBias]) -> list[_Statement]:
+def _one_sided(
+    biases: Sequence[ClassBias], name: _Namer
+) -> tuple[list[_Statement], list[_Statement]]:
+    """Return what is said of classes on one side only: what is sure, and what may be chance."""
     unseen = [b for b in biases if b.verdict == "never seen"]
     groups = {
         "never answered with a class": [b for b in biases if b.verdict == "never answered"],
@@ -102,20 +109,26 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[_Statement]:
         "never predicted": [b for b in biases if b.verdict == "never predicted"],
         "never recognized": [b for b in biases if b.verdict == "never right"],
     }
-    told = [
-        f"{_quoted(group[0].label)}{_others(len(group) - 1)}"
-        f" {'is' if len(group) == 1 else 'are'} {what}."
-        for what, group in groups.items()
-        if group
-    ]
-    return _plain(" ".join(told)) if told else []
+    sure: list[str] = []
+    unsure: list[str] = []
+    for what, group in groups.items():
+        if not group:
+            continue
+        most = max(group, key=lambda bias: bias.labels)
+        # That a class of a few labels is not predicted may be chance: no first thing to say.
+        told = unsure if what == "never predicted" and most.labels < _FEW else sure
+        told.append(
+            f"{name(most.label)}{_others(len(group) - 1)}"
+            f" {'is' if len(group) == 1 else 'are'} {what}."
+        )
+    return _plain(" ".join(sure)) if sure else [], _plain(" ".join(unsure)) if unsure else []
 
 
-def _similar(findings: Sequence[Finding]) -> list[_Statement]:
+def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:
     similar = [found.classes for found in findings if found.kind == "look_alike"]
     if not similar:
         return []
-    first, second = (_quoted(label) for label in similar[0])
+    first, second = map(name, similar[0])
     more = len(similar) - 1
     others = (
         f", and so {'is' if more == 1 else 'are'} {plural(more, 'more pair', 'more pairs')}"
@@ -126,7 +139,7 @@ def _similar(findings: Sequence[Finding]) -> list[_Statement]:
     told = [(f"{first} and {second} are similar{others}.", f"{number} similar.")]
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
-        first, second = (_quoted(label) for label in less[0])
+        first, second = map(name, less[0])
         rest = f", and {plural(len(less) - 1, 'more pair', 'more pairs')}," if less[1:] else ""
         what = "often confused, but less similar."
         number = plural(len(less), "pair is", "pairs are")
@@ -134,35 +147,40 @@ def _similar(findings: Sequence[Finding]) -> list[_Statement]:
     return told
 
 
-def _bias(biases: Sequence[ClassBias]) -> list[_Statement]:
+def _bias(biases: Sequence[ClassBias], name: _Namer) -> list[_Statement]:
     over = sorted((b for b in biases if b.verdict == "over"), key=lambda b: -b.low)
     under = sorted((b for b in biases if b.verdict == "under"), key=lambda b: b.high)
     groups = [group for group in (over, under) if group]
     if not groups:
         return []
     start = "If all classes were equally frequent,"
-    parts = [_group(group, is_first=group is groups[0]) for group in groups]
+    parts = [_group(group, name, is_first=group is groups[0]) for group in groups]
     who = [
-        _quoted(group[0].label) if len(group) == 1 else f"{len(group):,} classes"
-        for group in groups
+        name(group[0].label) if len(group) == 1 else f"{len(group):,} classes" for group in groups
     ]
     totals = f"{who[0]} would be {groups[0][0].verdict}-"
     totals += f" and {who[1]} under-" if who[1:] else ""
     return [(f"{start} {' and '.join(parts)}.", f"{start} {totals}predicted.")]
 
 
-def _group(biases: Sequence[ClassBias], *, is_first: bool) -> str:
-    most, name = biases[0], _quoted(biases[0].label)
+def _group(biases: Sequence[ClassBias], name: _Namer, *, is_first: bool) -> str:
+    most, who = biases[0], name(biases[0].label)
     times = f"{sure_times(most)} times{' as often as it occurs' if is_first else ''}"
     what = f"{'would be ' if is_first else ''}{most.verdict}-predicted"
     if len(biases) == 1:
-        return f"{name} {what} ({times})"
-    return f"{len(biases):,} classes {what} (most {name}, {times})"
+        return f"{who} {what} ({times})"
+    return f"{len(biases):,} classes {what} (most {who}, {times})"
 
 
 def _others(number: int) -> str:
     return f" and {plural(number, 'more class', 'more classes')}" if number else ""
 
 
-def _quoted(label: object) -> str:
-    return quoted(label, _NAME_WIDTH)
+def _namer(labels: Sequence[Label]) -> _Namer:
+    """Return what quotes a class: as short as the names of all classes still differ."""
+    names = {printable(label) for label in labels}
+    long = [name for name in names if len(name) > _NAME_WIDTH]
+    width = _NAME_WIDTH
+    while len({shorten(name, width) for name in long}) < len(long):
+        width += 10
+    return lambda label: quoted(label, width)
