@@ -415,6 +415,11 @@ def test_the_matrix_gets_the_room(
     assert reader.page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
+def test_recall_precision_bias_and_n_stand_beside_the_rows(open_page: Open) -> None:
+    for size in ((1366, 768), (1440, 900), (1920, 1080), (3840, 2160)):
+        assert open_page(size=size).layout()["columns"] == 4
+
+
 def test_a_window_made_taller_gives_a_larger_matrix(open_page: Open) -> None:
     reader = open_page(size=(1900, 600))
     before = reader.layout()["side"]
@@ -496,7 +501,10 @@ def test_a_label_shows_its_whole_name(open_page: Open) -> None:
     reader = open_page()
     x, y = reader.cell(6, 0, 10)
     reader.page.mouse.move(reader.main().bounding_box()["x"] + 40, y)
-    assert reader.text(".tip").startswith("true Shirt")
+    assert re.fullmatch(
+        r"true Shirt\n[\d,]+ samples\nrecall 0\.\d+, precision 0\.\d+, bias ×\d\.\d+",
+        reader.text(".tip"),
+    )
     reader.page.mouse.move(x, reader.main().bounding_box()["y"] + 20)
     assert reader.text(".tip").startswith("predicted T-shirt")
 

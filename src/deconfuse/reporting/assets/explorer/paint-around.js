@@ -3,7 +3,7 @@
 import { clamp } from "./arrays.js";
 import { inkOn } from "./color.js";
 import { brief, short, times } from "./format.js";
-import { COLUMNS, cornerFont } from "./layout.js";
+import { COLUMN, COLUMNS, cornerFont } from "./layout.js";
 import { FONT, cellSize, clipCells, left, top } from "./paint.js";
 import { stripBox } from "./paint-outcomes.js";
 import { rgbOf } from "./theme.js";
@@ -126,7 +126,8 @@ export function paintColumns(g, scene) {
   const { layout, frame, ink, places, pane } = scene;
   if (layout.columns === 0) return;
   const size = cellSize(scene);
-  const points = clamp(size * 0.5, 9.5, Math.min(layout.font, 18));
+  const type = Math.min(layout.font, layout.columnWidth / COLUMN);
+  const points = clamp(size * 0.5, 9.5, type);
   const edge = layout.edge + layout.tree + 6;
   const metrics = pane.metrics();
   const text = {
@@ -140,7 +141,7 @@ export function paintColumns(g, scene) {
   COLUMNS.slice(0, layout.columns).forEach((name, k) => {
     const x = edge + (k + 1) * layout.columnWidth;
     g.fillStyle = ink.soft;
-    g.font = `600 ${clamp(0.8 * layout.font, 10, 16)}px ${FONT}`;
+    g.font = `600 ${clamp(0.8 * type, 10, 16)}px ${FONT}`;
     g.fillText(name === "precision" ? "prec." : name, x, layout.y - 9);
     g.font = `400 ${points}px ${FONT}`;
     for (let unit = 0; unit < frame.n; unit++) {
