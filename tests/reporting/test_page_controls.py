@@ -339,6 +339,7 @@ def test_a_bias_opens_the_view_that_shows_it(open_page: Open, clothes: dc.Confus
     reader.page.click(f".findings .over_predicted + .heads + ul button:has-text('{most.label}')")
     assert "method=row" in reader.hash()
     assert reader.inspected() == f"predicted {most.label}"
+    assert "epsilon" not in reader.text(".inspector"), "nothing is added in this view"
     bar, even, drawn = reader.ask(
         """const { scene } = root.host.explorer.views[0];
         const { cols } = scene.bars;

@@ -9,11 +9,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from deconfuse._checks import Label
-from deconfuse._text import count_text, escape_markdown, printable, ratio_text, shorten, significant
+from deconfuse._text import (
+    count_text,
+    escape_markdown,
+    printable,
+    ratio_text,
+    significant,
+    tell_apart,
+)
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
 
@@ -185,17 +191,20 @@ def diagnosis_document(diagnosis: Diagnosis) -> Document:
 def _pairs(diagnosis: Diagnosis) -> Table:
     return Table(
         head=("class", "class", "similarity", "interval", "by counts", "confusions"),
-        rows=[
-            (
-                _name(pair.first),
-                _name(pair.second),
-                ratio_text(pair.similarity),
-                f"{ratio_text(pair.low)} to {ratio_text(pair.high)}",
-                f"rank {pair.raw_rank}",
-                f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
-            )
-            for pair in diagnosis.look_alikes[:_ROWS]
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    pair.first,
+                    pair.second,
+                    ratio_text(pair.similarity),
+                    f"{ratio_text(pair.low)} to {ratio_text(pair.high)}",
+                    f"rank {pair.raw_rank}",
+                    f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
+                )
+                for pair in diagnosis.look_alikes[:_ROWS]
+            ],
+        ),
         align="llrrrr",
         title="Most similar pairs, by the lower end of the interval",
     )
@@ -206,17 +215,20 @@ def _biases(diagnosis: Diagnosis) -> Table:
     biased.sort(key=lambda bias: -max(bias.ratio, 1 / bias.ratio if bias.ratio else math.inf))
     return Table(
         head=("class", "labels", "predictions", "ratio", "interval", ""),
-        rows=[
-            (
-                _name(bias.label),
-                count_text(bias.labels),
-                count_text(bias.predictions),
-                ratio_text(bias.ratio),
-                f"{ratio_text(bias.low)} to {ratio_text(bias.high)}",
-                bias.verdict,
-            )
-            for bias in biased[:_ROWS]
-        ],
+        rows=_named(
+            1,
+            [
+                (
+                    bias.label,
+                    count_text(bias.labels),
+                    count_text(bias.predictions),
+                    ratio_text(bias.ratio),
+                    f"{ratio_text(bias.low)} to {ratio_text(bias.high)}",
+                    bias.verdict,
+                )
+                for bias in biased[:_ROWS]
+            ],
+        ),
         align="lrrrrl",
         title="Predictions per label if all classes were equally frequent",
     )
@@ -225,18 +237,21 @@ def _biases(diagnosis: Diagnosis) -> Table:
 def _errors(diagnosis: Diagnosis) -> Table:
     return Table(
         head=("true", "predicted", "count", "times typical", "similarity", "label", "prediction"),
-        rows=[
-            (
-                _name(cell.true),
-                _name(cell.pred),
-                count_text(cell.count),
-                *(
-                    "–" if math.isnan(part) else significant(math.exp(part))
-                    for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
-                ),
-            )
-            for cell in diagnosis.attribution.top(_ROWS)
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    cell.true,
+                    cell.pred,
+                    count_text(cell.count),
+                    *(
+                        "–" if math.isnan(part) else significant(math.exp(part))
+                        for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
+                    ),
+                )
+                for cell in diagnosis.attribution.top(_ROWS)
+            ],
+        ),
         align="llrrrrr",
         title=(
             "Largest errors: how many times a typical error"
@@ -250,18 +265,21 @@ def comparison_document(comparison: Comparison) -> Document:
     """Return the verdict of a comparison and the cells that differ most surely."""
     table = Table(
         head=("true", "predicted", "first", "second", "difference", "± error", "p (corrected)"),
-        rows=[
-            (
-                _name(cell.true),
-                _name(cell.pred),
-                f"{cell.first:.4f}",
-                f"{cell.second:.4f}",
-                f"{cell.difference:+.4f}",
-                f"{cell.standard_error:.4f}",
-                "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
-            )
-            for cell in comparison.top(_ROWS)
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    cell.true,
+                    cell.pred,
+                    f"{cell.first:.4f}",
+                    f"{cell.second:.4f}",
+                    f"{cell.difference:+.4f}",
+                    f"{cell.standard_error:.4f}",
+                    "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
+                )
+                for cell in comparison.top(_ROWS)
+            ],
+        ),
         align="llrrrrr",
         title=(
             "Surest differences"
@@ -272,5 +290,8 @@ def comparison_document(comparison: Comparison) -> Document:
     return Document(summary(comparison), tables=[table])
 
 
-def _name(label: Label) -> str:
-    return shorten(printable(label), _NAME_WIDTH)
+def _named(columns: int, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    """Return rows of which so many first columns are classes, with names that differ."""
+    labels = [printable(label) for row in rows for label in row[:columns]]
+    names = iter(tell_apart(labels, _NAME_WIDTH))
+    return [(*islice(names, columns), *row[columns:]) for row in rows]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._text import compact_count, printable, shorten
+from deconfuse._text import compact_count, printable, tell_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -250,8 +250,8 @@ def _angle(texts: Sequence[str], size: float, cell: float) -> float:
 
 
 def label_texts(labels: Sequence[object], longest: int = _LONGEST_LABEL) -> list[str]:
-    """Return class names to draw: without control characters, long ones shortened."""
-    return [shorten(printable(label), longest) for label in labels]
+    """Return class names to draw: without control characters, cut so that they still differ."""
+    return tell_apart([printable(label) for label in labels], longest)
 
 
 def number_texts(

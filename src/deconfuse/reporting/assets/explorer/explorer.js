@@ -267,7 +267,8 @@ export class Explorer {
     else delete this.root.dataset.selected;
     [main, second].forEach((pane, k) => {
       if (!pane || width === 0) return;
-      const near = state.near === null ? "" : ` · ${isolate(nameOf(this.full, state.near))} and its nearest of all classes`;
+      const alone = this.study.n === 1 ? ", never confused with another class" : " and its nearest of all classes";
+      const near = state.near === null ? "" : ` · ${isolate(nameOf(this.full, state.near))}${alone}`;
       this.captions[k].replaceChildren(h("b", {}, pane.name, near), ` ${pane.sums}`);
       this.figures[k].style.width = `${paneWidth}px`;
       this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light"));

@@ -19,6 +19,7 @@ const PRINTED = 40;
  * @property {string[]} names of its classes @property {string} between them
  * @property {string} value @property {number} share of the longest bar, 0 to 1, or NaN without a bar
  * @property {string} n samples behind it @property {string} tone "better", "worse" or ""
+ * @property {boolean} [tall] the names need lines of their own
  */
 
 // What the two numbers of a line are, and how the lines of a kind are ordered.
@@ -90,7 +91,10 @@ export function lineOf(study, finding) {
   if (cell && cell[0] !== cell[1] && finding.classes.length === 2) {
     const [i, j] = finding.classes;
     const alike = similarityOf(model, i, j, study.limits.quantile);
-    return { names: namesOf(study, [i, j]), between: "↔", value: alike ? plain(alike.value) : "", share: alike ? Math.min(1,
+    const names = namesOf(study, [i, j]);
+    // Where so few letters cannot tell names apart, each has a line.
+    const tall = names.some((name, k) => name.includes("·") && name !== study.labels[finding.classes[k]]);
+    return { names: tall ? namesOf(study, [i, j], ALONE) : names, tall, between: "↔", value: alike ? plain(alike.value) : "", share: alike ? Math.min(1,
       alike.value) : NaN, n: count(model.count(i, j) + model.count(j, i)), tone: "" };
   }
   return null;
@@ -178,7 +182,7 @@ function findingItem(study, finding, follow) {
   const detail = h("div", { class: "detail", hidden: true }, h("p", {}, finding.sentence), finding.advice && h(
     "p", { class: "advice" }, ...withCode(finding.advice)));
   const button = h("button", {
-    class: `finding${line ? "" : " words"}`,
+    class: `finding${line ? "" : " words"}${line?.tall ? " tall" : ""}`,
     title: line ? finding.classes.map((/** @type {number} */ k) => isolate(shownName(study.labels[k]))).join(` ${line.between} `) : undefined,
     "aria-expanded": finding.sentence ? "false" : undefined,
     onclick: () => {

@@ -39,27 +39,26 @@ function shared(one, other) {
 }
 
 /**
- * A name without what others say as well: from every place where one of the others turns off, so many letters.
+ * A name without what others say as well: so many letters from every place where one of the others turns off.
  * @param {string[]} letters @param {number[]} turns places, ascending @param {boolean} words begin at the word
- * @param {number} each letters of a piece @param {number} more letters of the last one
+ * @param {number[]} each letters of a piece
  */
-function pieces(letters, turns, words, each, more = 0) {
+function pieces(letters, turns, words, each) {
   let text = "";
   let end = 0;
-  for (const turn of turns) {
+  turns.forEach((turn, k) => {
     // The letter at the turn is what tells the names apart; a space needs the one behind it.
-    const needed = Math.min(letters.length, turn + (letters[turn] === " " ? 2 : 1));
-    if (needed <= end) continue;
+    const telling = Math.min(letters.length - 1, letters[turn] === " " ? turn + 1 : turn);
+    if (telling < end) return;
     const word = letters.slice(0, turn).lastIndexOf(" ") + 1;
-    const start = Math.max(end, words && turn - word < WORD ? word : Math.min(turn, letters.length - 1));
-    const stop = Math.min(letters.length, Math.max(needed, start + each));
-    // An ellipsis takes the room of the letter it stands for.
-    text = start - end > 1 ? `${text.trimEnd()}…` : text + letters.slice(end, start).join("");
+    const start = Math.max(end, words && turn - word < WORD ? word : telling);
+    const stop = Math.min(letters.length, Math.max(telling + 1, start + each[k]));
+    // An ellipsis takes the room of two letters.
+    text = start - end > 2 || (end === 0 && start > 0) ? `${text.trimEnd()}…` : text + letters.slice(end, start).join("");
     text += letters.slice(start, stop).join("");
     end = stop;
-  }
-  text += letters.slice(end, end + more).join("");
-  return end + more < letters.length ? `${text.trimEnd()}…` : text;
+  });
+  return end < letters.length ? `${text.trimEnd()}…` : text;
 }
 
 /**
@@ -70,12 +69,18 @@ function abridged(letters, among, fits) {
   const places = among.map((other) => shared(letters, other)).filter((place, k) => place < Math.max(letters.length, among[k].length));
   let turns = [...new Set(places)].sort((a, b) => a - b);
   for (const words of [true, false]) {
-    const drawn = (/** @type {number} */ each, /** @type {number} */ more) => pieces(letters, turns, words, each, more);
+    const drawn = (/** @type {number[]} */ each) => pieces(letters, turns, words, each);
+    const even = (/** @type {number} */ length) => turns.map(() => length);
     // Of what several names share, the later turns say more about this one.
-    while (!words && turns.length > 1 && !fits(drawn(1, 0))) turns = turns.slice(1);
-    if (turns.length === 0 || !fits(drawn(1, 0))) continue;
-    const each = largest(letters.length, (length) => fits(drawn(length, 0)));
-    return drawn(each, largest(letters.length, (more) => fits(drawn(each, more - 1))) - 1);
+    while (!words && turns.length > 1 && !fits(drawn(even(1)))) turns = turns.slice(1);
+    if (turns.length === 0 || !fits(drawn(even(1)))) continue;
+    const each = even(largest(letters.length, (length) => fits(drawn(even(length)))));
+    // What is left over.
+    turns.forEach((_, k) => {
+      const least = each[k];
+      each[k] += largest(letters.length, (more) => fits(drawn(each.with(k, least + more - 1)))) - 1;
+    });
+    return drawn(each);
   }
   return fitted(letters.join(""), fits);
 }
