@@ -403,6 +403,9 @@ def test_margins_are_bars_as_long_as_the_sums():
     assert above.y0 > cells.y1
     assert left.x1 < cells.x0
     assert (above.x0, above.x1) == pytest.approx((cells.x0, cells.x1))
+    display.ax_.set_title("A title of the reader's own")
+    display.figure_.canvas.draw()
+    assert above.y1 <= display.ax_.title.get_window_extent().y0, "stands above the bars"
     level = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
     np.testing.assert_allclose(margin_lengths(level), 1.0, rtol=1e-8)
     bare = ConfusionMatrixDisplay(np.eye(2)).plot()

@@ -203,7 +203,7 @@ class ConfusionMatrixDisplay:
         has_margins = self._counts is not None
         bars = BAR_ROOM if has_margins else 0.0
         if self._title is not None:
-            ax.set_title(self._title, fontsize=9.5, pad=6.0 + bars)
+            ax.set_title(self._title, fontsize=9.5)
         cell = drawing.cell_points(ax, len(values))
         after = below = 0.0
         if any(part.names for part in self._beside):
