@@ -59,6 +59,22 @@ test("a drawing's numbers can be read on the colour of their cells", () => {
   }
 });
 
+test("a drawing's numbers stay inside their cells", () => {
+  for (const n of [10, 20, 24]) {
+    const counts = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 20_000 : 10 + ((i * n + j) % 50))));
+    const study = readStudy(payloadOf(counts));
+    const frame = frameOf(study, new Map(), STATE);
+    for (const method of ["counts", "row"]) {
+      const pane = paneOf(study, frame, { method, model: "0", log: false });
+      const drawing = toSvg({ pane, frame, rows: frame.order, cols: frame.order, title: "t", limits: study.limits });
+      const cell = Math.min(44, Math.floor(720 / n));
+      const written = [...drawing.matchAll(/font-size="10.5"[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text.replace("&lt;", "<"));
+      assert.ok(written.length >= n);
+      assert.ok(written.every((text) => 6.5 * text.length <= cell), `${n} ${method}: ${written.slice(0, 3)}`);
+    }
+  }
+});
+
 test("metrics are those of scikit-learn's definitions", () => {
   //            predicted a  b  c
   const counts = [8, 2, 0, 1, 4, 0, 0, 0, 0];

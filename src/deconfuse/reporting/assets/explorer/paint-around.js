@@ -151,45 +151,59 @@ export function paintColumns(g, scene) {
   });
 }
 
+/** Joins of the tree that are seen. @param {Scene} scene */
+function joinsOf(scene) {
+  const { tree, view } = scene;
+  const size = cellSize(scene);
+  const inside = (/** @type {{at: number}} */ { at }) => at > view.y && at < view.y + view.span;
+  return tree.filter((node) => (node.children.length === 0 ? inside(node) :
+    // Joins closer than a pixel or two would only grey the margin.
+    Math.abs(node.children[0].at - node.children[1].at) * size >= 2.5
+    // Joins of classes out of sight would pass as lines from nowhere to nowhere.
+      && node.children.some(inside)));
+}
+
+/** Where a join of the tree is drawn. @param {Scene} scene @param {{at: number, height: number}} node */
+function knotOf(scene, node) {
+  const { layout } = scene;
+  return { x: layout.edge + 5 + (layout.tree - 10) * node.height, y: top(scene, node.at) };
+}
+
+/** Joins whose knot can be clicked. @param {Scene} scene */
+function knotsOf(scene) {
+  const { layout } = scene;
+  return joinsOf(scene).map((node) => ({ node, ...knotOf(scene, node) })).filter(({ y }) => y > layout.y + 3
+    && y < layout.y + layout.side - 3);
+}
+
 /** @param {CanvasRenderingContext2D} g @param {Scene} scene */
 export function paintTree(g, scene) {
-  const { layout, tree, ink } = scene;
+  const { layout, ink } = scene;
   if (layout.tree === 0) return;
-  const x0 = layout.edge + 5;
-  const reach = layout.tree - 10;
-  const x = (/** @type {number} */ height) => x0 + reach * height;
   g.save();
   g.beginPath();
-  g.rect(x0 - 4, layout.y, layout.tree, layout.side);
+  g.rect(layout.edge + 1, layout.y, layout.tree, layout.side);
   g.clip();
   g.strokeStyle = ink.line;
   g.lineWidth = 1;
   g.beginPath();
-  const size = cellSize(scene);
-  for (const node of tree) {
-    const at = x(node.height);
-    // Joins closer than a pixel or two would only grey the margin.
-    if (node.children.length > 0 && Math.abs(node.children[0].at - node.children[1].at) * size < 2.5) continue;
-    // Joins of classes out of sight would pass as lines from nowhere to nowhere.
-    if (!node.children.some((child) => child.at > scene.view.y && child.at < scene.view.y + scene.view.span))
-  continue;
+  for (const node of joinsOf(scene)) {
+    const knot = knotOf(scene, node);
     for (const child of node.children) {
-      const y = top(scene, child.at);
-      g.moveTo(x(child.height), y);
-      g.lineTo(at, y);
-      g.lineTo(at, top(scene, node.at));
+      const { x, y } = knotOf(scene, child);
+      g.moveTo(x, y);
+      g.lineTo(knot.x, y);
+      g.lineTo(knot.x, knot.y);
     }
   }
   g.stroke();
-  if (size >= 9) {
-    for (const node of tree) {
-      g.beginPath();
-      g.arc(x(node.height), top(scene, node.at), node.collapsed ? 4 : 2.6, 0, 7);
-      g.fillStyle = node.collapsed ? ink.accent : ink.paper;
-      g.strokeStyle = node.collapsed ? ink.accent : ink.soft;
-      g.fill();
-      g.stroke();
-    }
+  for (const { node, x, y } of cellSize(scene) >= 9 ? knotsOf(scene) : []) {
+    g.beginPath();
+    g.arc(x, y, node.collapsed ? 4 : 2.6, 0, 7);
+    g.fillStyle = node.collapsed ? ink.accent : ink.paper;
+    g.strokeStyle = node.collapsed ? ink.accent : ink.soft;
+    g.fill();
+    g.stroke();
   }
   g.restore();
 }
@@ -200,13 +214,11 @@ export function paintTree(g, scene) {
  * @returns {{id: number, collapsed: boolean}|null}
  */
 export function knotAt(scene, px, py) {
-  const { layout, tree } = scene;
-  if (layout.tree === 0) return null;
+  if (scene.layout.tree === 0) return null;
   let best = null;
   let nearest = 10;
-  for (const node of tree) {
-    const x = layout.edge + 5 + (layout.tree - 10) * node.height;
-    const distance = Math.hypot(px - x, py - top(scene, node.at));
+  for (const { node, x, y } of knotsOf(scene)) {
+    const distance = Math.hypot(px - x, py - y);
     if (distance < nearest) {
       nearest = distance;
       best = node;
