@@ -226,7 +226,7 @@ class ConfusionMatrixDisplay:
             if few is not None and self._counts is not None and values_format is None:
                 if include_values is None:
                     # As on the page: where nothing was counted, there is no number to read.
-                    texts[(values > 0) & (self._counts == 0)] = "·"
+                    texts[(values >= 0) & (self._counts == 0)] = "·"
                 texts = drawing.with_counts(texts, self._counts, cell)
             faint = values == 0 if self._counts is None else self._counts == 0
             self.text_ = drawing.draw_numbers(
