@@ -128,7 +128,7 @@ export function paintColumns(g, scene) {
   const size = cellSize(scene);
   const type = Math.min(layout.font, layout.columnWidth / COLUMN);
   const points = clamp(size * 0.5, 9.5, type);
-  const edge = layout.edge + layout.tree + 6;
+  const edge = layout.edge + layout.tree + 3;
   const metrics = pane.metrics();
   const text = {
     recall: (/** @type {number} */ unit) => short(metrics.recall[unit], 2),
