@@ -246,9 +246,11 @@ export function paintSelection(g, scene, focused) {
   }
   if (hover && hover.i >= 0 && hover.j >= 0) outline(g, left(scene, places[hover.j]), top(scene, places[hover.i]), size, ink.text, 1);
   for (const { i, j } of selection ? [] : scene.marks) {
-    const [x, y] = [left(scene, places[j]) + 1.5, top(scene, places[i]) + 1.5];
-    outline(g, x, y, size - 3, ink.paper, 5);
-    outline(g, x, y, size - 3, ink.text, 2.5);
+    // A small cell needs its room for the number.
+    const inset = size < 34 ? 0 : 1.5;
+    const [x, y] = [left(scene, places[j]) + inset, top(scene, places[i]) + inset];
+    outline(g, x, y, size - 2 * inset, ink.paper, inset > 0 ? 5 : 3.5);
+    outline(g, x, y, size - 2 * inset, ink.text, inset > 0 ? 2.5 : 2);
   }
   g.restore();
   if (selection?.strip !== undefined && selection.strip < layout.answers + layout.backgrounds) {
