@@ -7,7 +7,14 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deconfuse._text import compact_count, escape_latex, escape_markdown, printable, shorten
+from deconfuse._text import (
+    compact_count,
+    escape_latex,
+    escape_markdown,
+    printable,
+    shorten,
+    tell_apart,
+)
 
 ANY_TEXT = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "Cc", "Cf", "Cs", "Co"]))
 
@@ -76,3 +83,26 @@ def test_latex_has_no_bare_specials(text):
     for mark in "{}$&#_%":
         rest = rest.replace("\\" + mark, "")
     assert not set(rest) & set("\\{}$&#_%~^<>|[*\n")
+
+
+WORDS = st.sampled_from(["type 2", "diabetes", "with", "without", "kidney", "disease", "1", "10"])
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=7).map(" ".join), max_size=40),
+       st.integers(8, 40))  # fmt: skip
+def test_names_that_are_cut_stay_different_and_short(names, width):
+    drawn = tell_apart(names, width)
+    assert all(len(text) <= width for text in drawn)
+    assert len(set(zip(names, drawn, strict=True))) == len(set(names)) == len(set(drawn))
+    assert [text for name, text in zip(names, drawn, strict=True) if len(name) <= width] == [
+        name for name in names if len(name) <= width
+    ]
+
+
+def test_crossed_names_show_every_part_in_which_they_differ():
+    kinds = ("other complications in", "kidney disease in")
+    ends = ("full remission", "partial remission")
+    names = [f"Type 2 diabetes mellitus with {kind} {end}" for kind in kinds for end in ends]
+    for name, text in zip(names, tell_apart(names, 24), strict=True):
+        assert ("kid" in text) == ("kidney" in name)
+        assert ("full" in text) == ("full" in name)

@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
     figure, axes = plt.subplots(
         1, 2, figsize=(12, 5.4), layout="constrained", width_ratios=(1.0, 1.15)
     )
-    dendrogram(
+    drawn = dendrogram(
         tree.linkage,
         ax=axes[0],
         orientation="left",
@@ -66,7 +66,8 @@ def main(folder: Path) -> None:
     )
     axes[0].set(title="Consonants by similarity", xlabel="distance, − log similarity")
     axes[0].spines[["top", "left", "right"]].set_visible(False)
-    ordered = cm.reorder(tree.ordered_labels)
+    # Leaves are drawn from below, rows from above.
+    ordered = cm.reorder(drawn["ivl"][::-1])
     dc.ConfusionMatrixDisplay(ordered.normalize("bi")).plot(ax=axes[1], colorbar=False)
     axes[1].set(title="Bi-normalized, in the order of the tree", xlabel="heard", ylabel="said")
     save(figure, folder, "consonants.png")

@@ -102,6 +102,7 @@ def main(folder: Path) -> None:
         ticks = np.arange(0, 100, 10)
         ax.set_xticks(ticks, [cm.labels[k] for k in ticks], rotation=0, fontsize=9)
         ax.set_yticks(ticks, [cm.labels[k] for k in ticks], fontsize=9)
+        ax.set(xlabel="Predicted label", ylabel="True label")
     save(figure, folder, "two-digit-numbers.png")
 
 

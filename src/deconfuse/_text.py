@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ __all__ = [
     "ratio_text",
     "shorten",
     "significant",
+    "tell_apart",
 ]
 
 _SMALLEST_DECIMAL = 1e-4
@@ -119,6 +120,72 @@ def shorten(text: str, width: int) -> str:
         return text
     tail = width // 3
     return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def tell_apart(names: Sequence[str], width: int) -> list[str]:
+    """Return names of at most ``width`` characters that differ wherever the names do.
+
+    Where leaving out the middle makes names equal, all parts in which they differ are kept.
+
+    Examples
+    --------
+    >>> tell_apart(["northern mockingbird, juvenile", "northern cardinal, juvenile"], 15)
+    ['…mockingbird,…', '…cardinal, juv…']
+    """
+    short = [shorten(name, width) for name in names]
+    whole = dict(zip(short, names, strict=True))
+    clashing = {text for text, name in zip(short, names, strict=True) if whole[text] != name}
+    others = set(names)
+    drawn = [
+        _abridge(name, others, width) if text in clashing else text
+        for text, name in zip(short, names, strict=True)
+    ]
+    owners: dict[str, str] = {}
+    for k, (text, name) in enumerate(zip(drawn, names, strict=True)):
+        if owners.setdefault(text, name) != name:
+            # Still the same where there is next to no room: the place tells them apart.
+            mark = f"·{k + 1}"
+            drawn[k] = shorten(name, max(1, width - len(mark))) + mark
+    return drawn
+
+
+def _abridge(name: str, others: Collection[str], width: int) -> str:
+    """Return the parts of a name from where others turn off, as long as fit into ``width``."""
+    turns = sorted({_shared(name, other) for other in others if other != name})
+    for whole_words in (True, False):
+        # Of what several names share, the later turns say more about this one.
+        while not whole_words and len(turns) > 1 and len(_parts(name, turns, 1, False)) > width:
+            turns = turns[1:]
+        fitting = [
+            text
+            for length in range(1, width + 1)
+            if len(text := _parts(name, turns, length, whole_words)) <= width
+        ]
+        if fitting:
+            return max(fitting, key=len)
+    return shorten(name, width)
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many letters two names have in common at the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((k for k, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _parts(name: str, turns: Sequence[int], length: int, whole_words: bool) -> str:
+    """Return so many letters of a name from each of some places, or from the word they are in."""
+    text, end = "", 0
+    for turn in turns:
+        # The letter at the turn tells the names apart; a space needs the one behind it.
+        telling = min(len(name) - 1, turn + int(name[turn : turn + 1] == " "))
+        if telling < end:
+            continue
+        start = max(end, name.rfind(" ", 0, turn) + 1 if whole_words else telling)
+        stop = max(telling + 1, start + length)
+        text = f"{text.rstrip()}…" if start - end > 1 else text + name[end:start]
+        text += name[start:stop]
+        end = min(stop, len(name))
+    return text if end == len(name) else f"{text.rstrip()}…"
 
 
 def compact_count(count: float) -> str:

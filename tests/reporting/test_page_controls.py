@@ -339,6 +339,7 @@ def test_a_bias_opens_the_view_that_shows_it(open_page: Open, clothes: dc.Confus
     reader.page.click(f".findings .over_predicted + .heads + ul button:has-text('{most.label}')")
     assert "method=row" in reader.hash()
     assert reader.inspected() == f"predicted {most.label}"
+    assert "epsilon" not in reader.text(".inspector"), "nothing is added in this view"
     bar, even, drawn = reader.ask(
         """const { scene } = root.host.explorer.views[0];
         const { cols } = scene.bars;
@@ -413,6 +414,11 @@ def test_the_matrix_gets_the_room(
     inspector = reader.page.locator(".inspector").bounding_box()
     assert box["x"] - inspector["x"] - inspector["width"] <= 64
     assert reader.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_recall_precision_bias_and_n_stand_beside_the_rows(open_page: Open) -> None:
+    for size in ((1366, 768), (1440, 900), (1920, 1080), (3840, 2160)):
+        assert open_page(size=size).layout()["columns"] == 4
 
 
 def test_a_window_made_taller_gives_a_larger_matrix(open_page: Open) -> None:
@@ -496,7 +502,10 @@ def test_a_label_shows_its_whole_name(open_page: Open) -> None:
     reader = open_page()
     x, y = reader.cell(6, 0, 10)
     reader.page.mouse.move(reader.main().bounding_box()["x"] + 40, y)
-    assert reader.text(".tip").startswith("true Shirt")
+    assert re.fullmatch(
+        r"true Shirt\n[\d,]+ samples\nrecall 0\.\d+, precision 0\.\d+, bias ×\d\.\d+",
+        reader.text(".tip"),
+    )
     reader.page.mouse.move(x, reader.main().bounding_box()["y"] + 20)
     assert reader.text(".tip").startswith("predicted T-shirt")
 

@@ -628,7 +628,7 @@ def test_a_cell_lists_its_samples_with_pictures(open_report: Open) -> None:
     # The arrow moved the picture, not the selected cell behind it.
     assert f"cell={i}.{j}" in reader.hash()
     reader.page.keyboard.press("Escape")
-    assert reader.page.locator("dialog.enlarged").count() == 0
+    reader.page.wait_for_selector("dialog.enlarged", state="detached")
     assert f"cell={i}.{j}" in reader.hash()
     plain = open_report(cm, f"#cell={i}.{j}", samples=dc.Samples(true, pred))
     assert plain.page.locator(".samples").first.locator("li").all_inner_texts() == [

@@ -26,6 +26,11 @@ Given = tuple[Any, dict[str, Any]]
 
 KINDS = ["terrier", "finch", "owl", "snake", "beetle", "crab", "fox", "wolf", "lizard", "heron"]
 LOOKS = ["small", "giant", "red", "black", "white", "golden", "spotted", "striped", "royal"]
+ILLNESSES = [
+    f"Type 2 diabetes mellitus with {kind} {end}"
+    for kind in ("other specified complications", "chronic kidney disease", "diabetic foot ulcer")
+    for end in ("in partial remission", "in full remission", "without complication")
+]
 SCRIPTS = ["猫", "собака", "σκύλος", "كلب", "שלום", "หมา", "👩‍🚀 astronaut", "ñandú"]
 MODULES = """
 argparse ast asyncio collections datetime decimal difflib doctest email enum fractions ftplib
@@ -100,6 +105,7 @@ FIXTURES: dict[str, Callable[[], Given]] = {
         dc.ConfusionMatrix.from_counts([[9_500, 300], [60, 140]], labels=["healthy", "ill"]),
         {},
     ),
+    "illnesses": lambda: (matrix(len(ILLNESSES), 4_000, names=ILLNESSES), {}),
     "scripts": lambda: (matrix(len(SCRIPTS), 4_000, names=SCRIPTS), {}),
     "perfect": lambda: (dc.ConfusionMatrix.from_counts(np.diag([50, 40, 30, 10])), {}),
 }
@@ -154,10 +160,19 @@ def test_the_page_holds_on_every_fixture(browser: Any, page: Path) -> None:
         assert "If all classes were equally frequent" in headline
     if "No errors" in headline:
         assert headline == "No errors in 130 samples."
-    # Every name that is drawn can be told from the others, and the matrix has the room.
+    # Every name that is drawn can be told from the others, by its letters and not by a number.
     names = reader.ask(LABELS)
     assert len(names) > 0
     assert len(set(names)) == len(names)
+    assert not [name for name in names if "·" in name]
+    # The pair of the headline is outlined in the picture beside it, whatever there is room for.
+    marks, view, places = reader.ask(
+        "const { scene } = root.host.explorer.views[0];"
+        "return [scene.marks, scene.view, [...scene.frame.place]];"
+    )
+    for mark in marks:
+        for start, unit in ((view["y"], mark["i"]), (view["x"], mark["j"])):
+            assert start <= places[unit] < start + view["span"]
     assert reader.layout()["side"] >= 0.55 * 900
     reader.page.set_viewport_size({"width": 1280, "height": 720})
     reader.settle()

@@ -234,18 +234,44 @@ def test_numbers_are_short_and_zero_is_told_from_almost_zero():
     display = ConfusionMatrixDisplay(n).plot()
     texts = [[text.get_text() for text in row] for row in display.text_]
     assert texts == [
-        ["1.00\n9996", ".00\n4", "0"],
-        [".10\n10", ".90\n90", "0"],
-        ["0", ".40\n40", ".60\n60"],
+        ["1.00\n9996", ".00\n4", "·"],
+        [".10\n10", ".90\n90", "·"],
+        ["·", ".40\n40", ".60\n60"],
     ]
 
 
 def test_cells_with_few_samples_are_faint():
-    display = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]], normalize="bi")
-    assert [text.get_alpha() for text in display.text_.flat] == [None, 0.6, 0.6, None]
-    np.testing.assert_array_equal(display.im_.get_alpha(), [[1.0, 0.5], [0.5, 1.0]])
+    cm = [[80, 40, 1], [30, 90, 2], [1, 0, 50]]
+    display = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
+    few = np.array(cm) < 5
+    soft = np.vectorize(lambda text: text.get_color() == "0.38")(display.text_)
+    np.testing.assert_array_equal(soft, few)
+    np.testing.assert_array_equal(display.im_.get_alpha(), np.where(few, 0.5, 1.0))
     counts = ConfusionMatrixDisplay.from_confusion_matrix([[8, 0], [4, 5]])
-    assert [text.get_alpha() for text in counts.text_.flat] == [None, 0.6, None, None]
+    assert counts.text_[0, 1].get_color() == "0.38"
+
+
+@pytest.mark.parametrize("look", [{}, {"cmap": "viridis"}, {"cmap": "RdBu"}])
+def test_every_number_can_be_read_on_its_cell(look):
+    from matplotlib.colors import to_rgb
+
+    def light(colour):
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in colour]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722])) + 0.05
+
+    counts = np.arange(144).reshape(12, 12) % 61 + np.diag(np.arange(12) * 11)
+    for normalize in (None, "row", "bi"):
+        display = ConfusionMatrixDisplay.from_confusion_matrix(
+            counts, normalize=normalize, include_values=True, **look
+        )
+        for i, j in np.ndindex(12, 12):
+            image = display.im_diagonal_ if i == j and not look else display.im_
+            value = np.ma.asarray(image.get_array())[i, j]
+            alpha = image.get_alpha()
+            kept = 1.0 if alpha is None else alpha[i, j]
+            under = 1 + kept * (np.array(image.cmap(image.norm(value))[:3]) - 1)
+            low, high = sorted([light(under), light(to_rgb(display.text_[i, j].get_color()))])
+            assert high / low >= 4.5
 
 
 def test_a_class_never_seen_has_no_number():
@@ -403,6 +429,9 @@ def test_margins_are_bars_as_long_as_the_sums():
     assert above.y0 > cells.y1
     assert left.x1 < cells.x0
     assert (above.x0, above.x1) == pytest.approx((cells.x0, cells.x1))
+    display.ax_.set_title("A title of the reader's own")
+    display.figure_.canvas.draw()
+    assert above.y1 <= display.ax_.title.get_window_extent().y0, "stands above the bars"
     level = ConfusionMatrixDisplay.from_confusion_matrix(cm, normalize="bi")
     np.testing.assert_allclose(margin_lengths(level), 1.0, rtol=1e-8)
     bare = ConfusionMatrixDisplay(np.eye(2)).plot()

@@ -416,6 +416,28 @@ def test_the_headline_of_weighted_samples_says_what_they_weigh() -> None:
     )
 
 
+def test_the_headline_tells_long_names_apart_and_leads_with_what_is_certain() -> None:
+    names = [f"Type 2 diabetes mellitus with {kind} in {end} remission" for kind in
+             ("other complications", "kidney disease") for end in ("partial", "full")]  # fmt: skip
+    counts = np.diag([900, 800, 700, 600])
+    counts[0, 1] = counts[1, 0] = 150
+    counts[2, 3] = counts[3, 2] = 9
+    said = diagnose(ConfusionMatrix.from_counts(counts, labels=names)).headline
+    quotes = [part.split("”")[0] for part in said.split("“")[1:]]
+    for quote in quotes:
+        start, end = quote.split("…") if "…" in quote else (quote, "")
+        assert sum(name.startswith(start) and name.endswith(end) for name in names) == 1, quote
+    # A class of three labels that is never predicted may be chance; a pair of 300 errors is not.
+    counts = np.pad(counts, (0, 1))
+    counts[4, 0] = 3
+    cm = ConfusionMatrix.from_counts(counts, labels=["a", "b", "c", "d", "rare"])
+    said = diagnose(cm).headline
+    assert said.index("“a” and “b” are similar") < said.index("“rare” is never predicted.")
+    counts[4, 0] = 300
+    said = diagnose(ConfusionMatrix.from_counts(counts, labels=cm.labels)).headline
+    assert "balanced accuracy 0.73. “rare” is never predicted." in said
+
+
 ENDS = ("similarity", "low", "high")
 
 

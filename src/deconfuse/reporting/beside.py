@@ -114,6 +114,9 @@ def draw_margins(ax: Axes, values: FloatArray) -> None:
     for bars in (above, left):
         # As an artist: a patch would change the limits of the axes.
         ax.add_artist(bars)
+    # Titles, of the reader too, stand above whatever axes are inside these.
+    above_cells = blended_transform_factory(frame, up)
+    ax.inset_axes((0.0, 0.0, 1.0, BAR_ROOM), transform=above_cells).set_axis_off()
 
 
 def draw_outcomes(

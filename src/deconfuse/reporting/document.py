@@ -9,18 +9,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from deconfuse._checks import Label
 from deconfuse._text import (
     count_text,
     escape_markdown,
     interval_text,
     printable,
     proportion,
-    shorten,
     significant,
+    tell_apart,
 )
 from deconfuse.reporting.table import Table
 from deconfuse.statistics.comparison_text import summary
@@ -217,17 +216,20 @@ def _recalls(diagnosis: Diagnosis) -> Table:
     order = [k for k in found.recall.value.argsort(kind="stable").tolist() if found.n[k] > 0]
     return Table(
         head=("class", "labels", "right", "recall", "predictions", "precision"),
-        rows=[
-            (
-                _name(found.labels[k]),
-                count_text(found.n[k]),
-                count_text(hits[k]),
-                proportion(found.recall.value[k]),
-                count_text(found.n_predicted[k]),
-                proportion(found.precision.value[k]) if found.n_predicted[k] else "–",
-            )
-            for k in order[:_ROWS]
-        ],
+        rows=_named(
+            1,
+            [
+                (
+                    found.labels[k],
+                    count_text(found.n[k]),
+                    count_text(hits[k]),
+                    proportion(found.recall.value[k]),
+                    count_text(found.n_predicted[k]),
+                    proportion(found.precision.value[k]) if found.n_predicted[k] else "–",
+                )
+                for k in order[:_ROWS]
+            ],
+        ),
         align="lrrrrr",
         title=(
             f"Lowest recalls{_part(len(order))}{' where a class was named' if cm.outcomes else ''}"
@@ -243,16 +245,19 @@ def _part(total: int, which: str = "") -> str:
 def _pairs(diagnosis: Diagnosis) -> Table:
     return Table(
         head=("class", "class", "similarity", "by counts", "confusions"),
-        rows=[
-            (
-                _name(pair.first),
-                _name(pair.second),
-                interval_text(pair.similarity, pair.low, pair.high),
-                f"rank {pair.raw_rank}",
-                f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
-            )
-            for pair in diagnosis.look_alikes[:_ROWS]
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    pair.first,
+                    pair.second,
+                    interval_text(pair.similarity, pair.low, pair.high),
+                    f"rank {pair.raw_rank}",
+                    f"{count_text(pair.count)} + {count_text(pair.reverse_count)}",
+                )
+                for pair in diagnosis.look_alikes[:_ROWS]
+            ],
+        ),
         align="llrrr",
         title=(
             f"Most similar pairs{_part(len(diagnosis.look_alikes), ' that can be ranked')}, with"
@@ -268,16 +273,19 @@ def _biases(diagnosis: Diagnosis) -> Table:
     order = sorted([*over, *under], key=lambda bias: -max(bias.low, 1 / max(bias.high, 1e-300)))
     return Table(
         head=("class", "labels", "predictions", "ratio", ""),
-        rows=[
-            (
-                _name(bias.label),
-                count_text(bias.labels),
-                count_text(bias.predictions),
-                interval_text(bias.ratio, bias.low, bias.high),
-                bias.verdict,
-            )
-            for bias in order[:_ROWS]
-        ],
+        rows=_named(
+            1,
+            [
+                (
+                    bias.label,
+                    count_text(bias.labels),
+                    count_text(bias.predictions),
+                    interval_text(bias.ratio, bias.low, bias.high),
+                    bias.verdict,
+                )
+                for bias in order[:_ROWS]
+            ],
+        ),
         align="lrrrl",
         title=(
             f"Predictions per label {condition(diagnosis.biases)}{_part(len(over) + len(under))}"
@@ -296,18 +304,21 @@ def _errors(diagnosis: Diagnosis) -> Table:
             "true class",
             "predicted class",
         ),
-        rows=[
-            (
-                _name(cell.true),
-                _name(cell.pred),
-                count_text(cell.count),
-                *(
-                    "–" if math.isnan(part) else significant(math.exp(part))
-                    for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
-                ),
-            )
-            for cell in diagnosis.attribution.top(_ROWS)
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    cell.true,
+                    cell.pred,
+                    count_text(cell.count),
+                    *(
+                        "–" if math.isnan(part) else significant(math.exp(part))
+                        for part in (cell.observed, cell.similarity, cell.label, cell.prediction)
+                    ),
+                )
+                for cell in diagnosis.attribution.top(_ROWS)
+            ],
+        ),
         align="llrrrrr",
         title=(
             "Largest errors: how many times a typical error"
@@ -324,18 +335,21 @@ def comparison_document(comparison: Comparison) -> Document:
         order = "surest differences first, then the largest that may be chance"
     table = Table(
         head=("true", "predicted", "first", "second", "difference", "± error", "p (corrected)"),
-        rows=[
-            (
-                _name(cell.true),
-                _name(cell.pred),
-                f"{cell.first:.4f}",
-                f"{cell.second:.4f}",
-                f"{cell.difference:+.4f}",
-                f"{cell.standard_error:.4f}",
-                "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
-            )
-            for cell in comparison.top(_ROWS)
-        ],
+        rows=_named(
+            2,
+            [
+                (
+                    cell.true,
+                    cell.pred,
+                    f"{cell.first:.4f}",
+                    f"{cell.second:.4f}",
+                    f"{cell.difference:+.4f}",
+                    f"{cell.standard_error:.4f}",
+                    "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
+                )
+                for cell in comparison.top(_ROWS)
+            ],
+        ),
         align="llrrrrr",
         title=(
             f"Bi-normalized cells, {order}. Label shares and prediction bias are taken out, so that"
@@ -345,5 +359,8 @@ def comparison_document(comparison: Comparison) -> Document:
     return Document(summary(comparison), tables=[table])
 
 
-def _name(label: Label) -> str:
-    return shorten(printable(label), _NAME_WIDTH)
+def _named(columns: int, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    """Return rows of which so many first columns are classes, with names that differ."""
+    labels = [printable(label) for row in rows for label in row[:columns]]
+    names = iter(tell_apart(labels, _NAME_WIDTH))
+    return [(*islice(names, columns), *row[columns:]) for row in rows]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._text import compact_count, printable, shorten
+from deconfuse._text import compact_count, printable, tell_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,13 @@ _NUMBER_HEIGHT = 0.46
 _SMALLEST_LABEL, _THINNED_LABEL = 5.5, 8.5
 # How much of its colour a cell with few samples keeps.
 _FEW_ALPHA = 0.5
-_FAINT = 0.6
+# Numbers that rest on little are grey; of that grey, its luminance as WCAG counts it.
+_SOFT, _SOFT_LIGHT = "0.38", 0.169
+# The scales of the page, light: even steps of lightness in one hue (explorer/color.js).
+_RAMPS = {
+    "Oranges": "#faf5ed #f8e1c1 #f2cda0 #ebb882 #e4a365 #dc8f4b #d3792e #ca6305 #bf4b00",
+    "Blues": "#f2f6fa #cbe1f9 #abcaee #8eb3e2 #729cd4 #5986c6 #416fb7 #2a58a7 #144097",
+}
 # A cell this high, in points, has room for a count below the ratio.
 _TWO_LINES = 30.0
 # Text is about this much of its size wide per character, and this much apart from line to line.
@@ -123,8 +129,8 @@ def draw_cells(
     highest = top or diagonal_values.max(initial=0.0)
     images = []
     for hidden, colours, limit in (
-        (on_diagonal, _lighter("Blues", 0.92), max(_robust_top(off_values), _even_error(values))),
-        (~on_diagonal, _lighter("Oranges", 0.72), highest),
+        (on_diagonal, _ramp("Blues"), max(_robust_top(off_values), _even_error(values))),
+        (~on_diagonal, _ramp("Oranges"), highest),
     ):
         own = {"cmap": colours, **_own_scale(options)}
         if "norm" not in own:
@@ -134,12 +140,11 @@ def draw_cells(
     return images[0], images[1]
 
 
-def _lighter(name: str, end: float) -> Colormap:
-    """Return a colour map without its darkest part, which makes brown of orange."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
+def _ramp(name: str) -> Colormap:
+    """Return one of the page's two scales."""
+    from matplotlib.colors import LinearSegmentedColormap
 
-    return ListedColormap(colormaps[name](np.linspace(0.0, end, 256)), name=f"{name} (lighter)")
+    return LinearSegmentedColormap.from_list(f"{name} of the page", _RAMPS[name].split())
 
 
 def _own_scale(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,8 +276,8 @@ def _angle(texts: Sequence[str], size: float, cell: float) -> float:
 
 
 def label_texts(labels: Sequence[object], longest: int = _LONGEST_LABEL) -> list[str]:
-    """Return class names to draw: without control characters, long ones shortened."""
-    return [shorten(printable(label), longest) for label in labels]
+    """Return class names to draw: without control characters, cut so that they still differ."""
+    return tell_apart([printable(label) for label in labels], longest)
 
 
 def number_texts(
@@ -346,14 +351,11 @@ def draw_numbers(
     result: npt.NDArray[Any] = np.empty(texts.shape, dtype=object)
     for i, j in np.ndindex(*texts.shape):
         image = images[1] if i == j and images[1] is not None else images[0]
-        colour = "0.25" if faint[i, j] else _contrast(image, i, j)
         own: dict[str, Any] = {"ha": "center", "va": "center", **options}
         if not {"size", "fontsize", "fontproperties", "font"} & own.keys():
             own["fontsize"] = max(size, 2.0)
         if not {"color", "c"} & own.keys():
-            own["color"] = colour
-        if faint[i, j]:
-            own.setdefault("alpha", _FAINT)
+            own["color"] = _ink(image, i, j, faint=bool(faint[i, j]))
         text = ax.text(j, i, str(texts[i, j]), **own)
         as_plain_text(text)
         # Numbers lie inside their cells; a layout that measured each would take seconds.
@@ -375,13 +377,19 @@ def fitting_size(texts: npt.NDArray[np.str_], cell: float) -> float:
     return min(11.0, height, 0.86 * cell / (max(longest, 2) * _CHARACTER_WIDTH))
 
 
-def _contrast(image: AxesImage, i: int, j: int) -> str:
+def _ink(image: AxesImage, i: int, j: int, *, faint: bool) -> str:
+    """Return a colour that can be read on a cell: at least 4.5 : 1, as WCAG asks for."""
     value = np.ma.asarray(image.get_array())[i, j]
     if value is np.ma.masked:
-        return "0.25"
-    red, green, blue, _ = image.cmap(image.norm(value))
-    # Relative luminance: the eye takes green for brighter than blue.
-    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.52 else "0.1"
+        return _SOFT
+    kept = np.asarray(1.0 if image.get_alpha() is None else image.get_alpha())
+    colour = np.array(image.cmap(image.norm(value))[:3])
+    under = 1.0 + (kept[i, j] if kept.ndim else kept) * (colour - 1.0)
+    linear = np.where(under <= 0.04045, under / 12.92, ((under + 0.055) / 1.055) ** 2.4)
+    light = float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05
+    if faint and light / _SOFT_LIGHT >= 4.5:
+        return _SOFT
+    return "black" if light / 0.05 >= 1.05 / light else "white"
 
 
 def as_plain_text(text: Text) -> None:

@@ -203,7 +203,7 @@ class ConfusionMatrixDisplay:
         has_margins = self._counts is not None
         bars = BAR_ROOM if has_margins else 0.0
         if self._title is not None:
-            ax.set_title(self._title, fontsize=9.5, pad=6.0 + bars)
+            ax.set_title(self._title, fontsize=9.5)
         cell = drawing.cell_points(ax, len(values))
         after = below = 0.0
         if any(part.names for part in self._beside):
@@ -226,7 +226,7 @@ class ConfusionMatrixDisplay:
             if few is not None and self._counts is not None and values_format is None:
                 if include_values is None:
                     # As on the page: where nothing was counted, there is no number to read.
-                    texts[(values > 0) & (self._counts == 0)] = "·"
+                    texts[(values >= 0) & (self._counts == 0)] = "·"
                 texts = drawing.with_counts(texts, self._counts, cell)
             faint = values == 0 if self._counts is None else self._counts == 0
             self.text_ = drawing.draw_numbers(

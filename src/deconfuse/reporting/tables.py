@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._text import escape_formulas, plain_value, printable, shorten
+from deconfuse._text import escape_formulas, plain_value, printable, tell_apart
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import dense
 from deconfuse.errors import InputError
@@ -111,7 +111,7 @@ def matrix_table(
     names = [printable(label) for label in cm.labels[part]]
     heads = names
     if short:
-        names = heads = [shorten(name, _LONGEST_NAME) for name in names]
+        names = heads = tell_apart(names, _LONGEST_NAME)
         if max(map(len, names)) > max(map(len, texts.flat)) + 2:
             # Long names stand once, at their rows; the number beside each heads its column.
             heads = [str(k) for k in range(1, len(names) + 1)]
@@ -186,14 +186,13 @@ def outcome_tables(cm: ConfusionMatrix, most: int | None = None) -> list[Table]:
 
 def top_table(n: Normalized, k: int) -> Table:
     """Return the ``k`` largest errors of a normalized matrix."""
+    cells = n.top(k)
+    names = tell_apart(
+        [printable(x) for cell in cells for x in (cell.true, cell.pred)], _LONGEST_NAME
+    )
     rows = [
-        (
-            shorten(printable(cell.true), _LONGEST_NAME),
-            shorten(printable(cell.pred), _LONGEST_NAME),
-            f"{cell.value:.3g}",
-            full_count(cell.count),
-        )
-        for cell in n.top(k)
+        (true, pred, f"{cell.value:.3g}", full_count(cell.count))
+        for true, pred, cell in zip(names[::2], names[1::2], cells, strict=True)
     ]
     return Table(("true", "predicted", n.method, "count"), rows, "llrr")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._text import count_text, plural, proportion, quoted
+from deconfuse._checks import Label
+from deconfuse._text import count_text, plural, printable, proportion, quoted, shorten
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import Finding, biased, condition, sure_times
@@ -27,17 +28,20 @@ _IN_FULL = 2
 
 # One statement: in full, and what is left of it after others.
 _Statement = tuple[str, str]
+# A class as sentences name it.
+_Namer = Callable[[Label], str]
 
 
 def headline_of(diagnosis: Diagnosis) -> str:
     """Return the size and the accuracy, what matters most, and true totals of the rest."""
-    source = diagnosis.source
-    told = _one_sided(diagnosis.biases)
+    source, name = diagnosis.source, _namer(diagnosis.labels)
+    sure, unsure = _one_sided(diagnosis.biases, name)
+    told = sure
     if not has_errors(source):
         told += _plain(f"No errors in {_samples(source)}.")
     else:
-        told += [*_guessing(source), *_similar(diagnosis.findings), *_bias(diagnosis.biases)]
-        told += _few_labels(source)
+        told += [*_guessing(source), *_similar(diagnosis.findings, name)]
+        told += [*unsure, *_bias(diagnosis.biases, name), *_few_labels(source)]
     if not told and source.n_classes > 2:
         told = _plain(
             "No pair of classes is shown to be more similar than others, and"
@@ -48,7 +52,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
     )
     # More than two statements with names and numbers are more than a reader takes in.
     shown = [full for full, _ in told[:_IN_FULL]] + [short for _, short in told[_IN_FULL:]]
-    return " ".join([_totals(diagnosis), *_lowest_recall(source), *shown])
+    return " ".join([_totals(diagnosis), *_lowest_recall(source, name), *shown])
 
 
 def _plain(sentence: str) -> list[_Statement]:
@@ -70,7 +74,7 @@ def _totals(diagnosis: Diagnosis) -> str:
     )
 
 
-def _lowest_recall(cm: ConfusionMatrix) -> list[str]:
+def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
     """Say which class is recognized least, and what it is taken for; one sample never leads."""
     labels = np.asarray(cm.label_counts, dtype=np.float64)
     hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
@@ -86,7 +90,7 @@ def _lowest_recall(cm: ConfusionMatrix) -> list[str]:
     what = "effective labels" if cm.is_weighted else "labels"
     is_part = ((effective > 0) & (effective < _FEW)).any()
     few = f" of classes with {_FEW} {what} or more" if is_part else ""
-    start = f"{'Among these, ' if cm.outcomes else ''}{_quoted(cm.labels[worst])}"
+    start = f"{'Among these, ' if cm.outcomes else ''}{name(cm.labels[worst])}"
     if len(lowest) > 1:
         share = "no sample right" if recall.min() == 0 else f"recall {proportion(recall.min())}"
         return [f"{start}{_others(len(lowest) - 1)} have the lowest recall{few}: {share}."]
@@ -96,7 +100,7 @@ def _lowest_recall(cm: ConfusionMatrix) -> list[str]:
     return [
         f"{start} has the lowest recall{few}: {count_text(hits[worst])} of"
         f" {plural(labels[worst], 'is', 'are')} right,"
-        f" {plural(errors[most], 'is', 'are')} predicted as {_quoted(cm.labels[most])}."
+        f" {plural(errors[most], 'is', 'are')} predicted as {name(cm.labels[most])}."
     ]
 
 
@@ -131,7 +135,10 @@ def _samples(cm: ConfusionMatrix) -> str:
     return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
 
 
-def _one_sided(biases: Sequence[ClassBias]) -> list[_Statement]:
+def _one_sided(
+    biases: Sequence[ClassBias], name: _Namer
+) -> tuple[list[_Statement], list[_Statement]]:
+    """Return what is said of classes on one side only: what is sure, and what may be chance."""
     unseen = [b for b in biases if b.verdict == "never seen"]
     groups = {
         "never answered with a class": [b for b in biases if b.verdict == "never answered"],
@@ -140,20 +147,26 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[_Statement]:
         "never predicted": [b for b in biases if b.verdict == "never predicted"],
         "never recognized": [b for b in biases if b.verdict == "never right"],
     }
-    told = [
-        f"{_quoted(group[0].label)}{_others(len(group) - 1)}"
-        f" {'is' if len(group) == 1 else 'are'} {what}."
-        for what, group in groups.items()
-        if group
-    ]
-    return _plain(" ".join(told)) if told else []
+    sure: list[str] = []
+    unsure: list[str] = []
+    for what, group in groups.items():
+        if not group:
+            continue
+        most = max(group, key=lambda bias: bias.labels)
+        # That a class of a few labels is not predicted may be chance: no first thing to say.
+        told = unsure if what == "never predicted" and most.labels < _FEW else sure
+        told.append(
+            f"{name(most.label)}{_others(len(group) - 1)}"
+            f" {'is' if len(group) == 1 else 'are'} {what}."
+        )
+    return _plain(" ".join(sure)) if sure else [], _plain(" ".join(unsure)) if unsure else []
 
 
-def _similar(findings: Sequence[Finding]) -> list[_Statement]:
+def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:
     similar = [found.classes for found in findings if found.kind == "look_alike"]
     if not similar:
         return []
-    first, second = (_quoted(label) for label in similar[0])
+    first, second = map(name, similar[0])
     more = len(similar) - 1
     others = (
         f", and so {'is' if more == 1 else 'are'} {plural(more, 'more pair', 'more pairs')}"
@@ -164,7 +177,7 @@ def _similar(findings: Sequence[Finding]) -> list[_Statement]:
     told = [(f"{first} and {second} are similar{others}.", f"{number} similar.")]
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
-        first, second = (_quoted(label) for label in less[0])
+        first, second = map(name, less[0])
         rest = f", and {plural(len(less) - 1, 'more pair', 'more pairs')}," if less[1:] else ""
         what = "often confused, but less similar."
         number = plural(len(less), "pair is", "pairs are")
@@ -172,33 +185,38 @@ def _similar(findings: Sequence[Finding]) -> list[_Statement]:
     return told
 
 
-def _bias(biases: Sequence[ClassBias]) -> list[_Statement]:
+def _bias(biases: Sequence[ClassBias], name: _Namer) -> list[_Statement]:
     groups = [group for group in biased(biases) if group]
     if not groups:
         return []
     start = f"{condition(biases).capitalize()},"
-    parts = [_group(group, is_first=group is groups[0]) for group in groups]
+    parts = [_group(group, name, is_first=group is groups[0]) for group in groups]
     who = [
-        _quoted(group[0].label) if len(group) == 1 else f"{len(group):,} classes"
-        for group in groups
+        name(group[0].label) if len(group) == 1 else f"{len(group):,} classes" for group in groups
     ]
     totals = f"{who[0]} would be {groups[0][0].verdict}-"
     totals += f" and {who[1]} under-" if who[1:] else ""
     return [(f"{start} {' and '.join(parts)}.", f"{start} {totals}predicted.")]
 
 
-def _group(biases: Sequence[ClassBias], *, is_first: bool) -> str:
-    most, name = biases[0], _quoted(biases[0].label)
+def _group(biases: Sequence[ClassBias], name: _Namer, *, is_first: bool) -> str:
+    most, who = biases[0], name(biases[0].label)
     times = f"{sure_times(most)} times{' as often as it occurs' if is_first else ''}"
     what = f"{'would be ' if is_first else ''}{most.verdict}-predicted"
     if len(biases) == 1:
-        return f"{name} {what} ({times})"
-    return f"{len(biases):,} classes {what} (most {name}, {times})"
+        return f"{who} {what} ({times})"
+    return f"{len(biases):,} classes {what} (most {who}, {times})"
 
 
 def _others(number: int) -> str:
     return f" and {plural(number, 'more class', 'more classes')}" if number else ""
 
 
-def _quoted(label: object) -> str:
-    return quoted(label, _NAME_WIDTH)
+def _namer(labels: Sequence[Label]) -> _Namer:
+    """Return what quotes a class: as short as the names of all classes still differ."""
+    names = {printable(label) for label in labels}
+    long = [name for name in names if len(name) > _NAME_WIDTH]
+    width = _NAME_WIDTH
+    while len({shorten(name, width) for name in long}) < len(long):
+        width += 10
+    return lambda label: quoted(label, width)

@@ -40,6 +40,8 @@ test("the most confused block is found beside a bucket that is not looked at", (
   const values = [[9, 1, 0, 0, 8], [1, 9, 0, 0, 8], [0, 0, 9, 5, 8], [0, 0, 5, 9, 8], [8, 8, 8, 8, 9]].flat();
   assert.equal(mostConfusedBlock(values, [0, 1, 2, 3], 2, 5), 2);
   assert.equal(mostConfusedBlock(values, [3, 2, 0, 1], 2, 5), 0);
+  assert.equal(mostConfusedBlock(values, [3, 2, 0, 1], 2, 5, [0, 1]), 2, "what the headline tells is shown");
+  assert.equal(mostConfusedBlock(values, [3, 2, 0, 1], 2, 5, [3, 1]), 0, "unless that is too far apart");
 });
 
 test("search finds whole names, beginnings, words, then the rest", () => {

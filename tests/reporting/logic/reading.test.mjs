@@ -59,6 +59,22 @@ test("a drawing's numbers can be read on the colour of their cells", () => {
   }
 });
 
+test("a drawing's numbers stay inside their cells", () => {
+  for (const n of [10, 20, 24]) {
+    const counts = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => (i === j ? 20_000 : 10 + ((i * n + j) % 50))));
+    const study = readStudy(payloadOf(counts));
+    const frame = frameOf(study, new Map(), STATE);
+    for (const method of ["counts", "row"]) {
+      const pane = paneOf(study, frame, { method, model: "0", log: false });
+      const drawing = toSvg({ pane, frame, rows: frame.order, cols: frame.order, title: "t", limits: study.limits });
+      const cell = Math.min(44, Math.floor(720 / n));
+      const written = [...drawing.matchAll(/font-size="10.5"[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text.replace("&lt;", "<"));
+      assert.ok(written.length >= n);
+      assert.ok(written.every((text) => 6.5 * text.length <= cell), `${n} ${method}: ${written.slice(0, 3)}`);
+    }
+  }
+});
+
 test("metrics are those of scikit-learn's definitions", () => {
   //            predicted a  b  c
   const counts = [8, 2, 0, 1, 4, 0, 0, 0, 0];
@@ -94,6 +110,17 @@ test("names that are cut can be told apart, and stay inside their room", () => {
   assert.deepEqual(tellApart(["n000001", "n000002", "n000003"], fits(4)), ["…1", "…2", "…3"]);
   const many = Array.from({ length: 60 }, (_, k) => `a long name of an animal, number ${k}`);
   assert.equal(new Set(tellApart(many, fits(6))).size, 60);
+  const kinds = ["other complications", "chronic kidney disease", "diabetic foot"];
+  const ends = ["in partial remission", "in full remission", "without complication"];
+  const crossed = kinds.flatMap((kind) => ends.map((end) => `Type 2 diabetes mellitus with ${kind} ${end}`));
+  for (const most of [6, 9, 14, 25, 40]) {
+    const drawn = tellApart(crossed, fits(most));
+    assert.equal(new Set(drawn).size, crossed.length, `${most}: ${drawn}`);
+    assert.ok(drawn.every(fits(most)), `${most}: ${drawn}`);
+    // Both the kind and the end are there to be read, not a number in their place.
+    if (most > 9) drawn.forEach((text, k) => assert.match(text, RegExp(`${"ocd"[Math.floor(k / 3)]}.*[ …](in )?${["p", "f", "w"][k % 3]}`)));
+  }
+  assert.deepEqual(tellApart(["golden crab 1", "golden crab 10", "giant fox"], fits(9)), ["golden…1", "golden…10", "giant fox"]);
   assert.deepEqual(tellApart(["same", "same"], fits(3)), ["sa…", "sa…"], "equal names stay equal");
 });
 
@@ -154,8 +181,8 @@ test("names of a line are read even where a thousand classes cannot all differ i
   const counts = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => Number(i === j)));
   const study = readStudy(payloadOf(counts, { labels }));
   const finding = { kind: "look_alike", cells: [[0, 1]], classes: [0, 1] };
-  assert.deepEqual(lineOf(study, finding).names, ["silver r…", "golden r…"]);
-  assert.deepEqual(lineOf(study, { ...finding, cells: [[0, 2]], classes: [0, 2] }).names, ["…0", "…2"]);
+  assert.deepEqual(lineOf(study, finding).names, ["silver…0", "golden…1"]);
+  assert.deepEqual(lineOf(study, { ...finding, cells: [[0, 2]], classes: [0, 2] }).names, ["silver…0", "silver…2"]);
 });
 
 test("worse has one colour, on the diagonal and off it", () => {

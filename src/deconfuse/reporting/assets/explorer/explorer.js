@@ -4,7 +4,7 @@ import { legendOf } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { exportMenu } from "./export-menu.js";
 import { findingsContent } from "./findings.js";
-import { isolate, plural } from "./format.js";
+import { isolate, plural, short, times } from "./format.js";
 import { branchesOf, cutTree, givenBranches } from "./groups.js";
 import { inspectorContent, overlapLine } from "./inspector.js";
 import { handleKey } from "./keyboard.js";
@@ -21,7 +21,7 @@ import { scatterContent } from "./scatter.js";
 import { searchField } from "./search.js";
 import { footerOf, headerOf } from "./skeleton.js";
 import { Store, defaultState, methodsOf, readHash, writeHash } from "./state.js";
-import { comparingContent, storyContent, storyMarks } from "./story.js";
+import { comparingContent, storyContent, storyMarks, storyPairs } from "./story.js";
 import { cellId, cellWords, gridLabel, gridRows, spoken } from "./table.js";
 import { inksOf, motionAllowed, rgbOf, themeOf } from "./theme.js";
 import { helpDialog, toolbar } from "./toolbar.js";
@@ -30,6 +30,8 @@ import { watch } from "./watch.js";
 
 const MANY = 60;
 const BLOCK = 24;
+// Of the height of the window, what the cells keep where other things take room.
+const LEAST = 0.57;
 const SHEET = { width: 490, height: 490 };
 // What a change of the study undoes.
 const WHOLE = { near: /** @type {number|null} */ (null), selection: /** @type {null} */ (null), collapsed: /** @type {number[]} */ ([]),
@@ -129,7 +131,9 @@ export class Explorer {
     const counts = model.dense("counts");
     const certain = model.dense("bi").map((/** @type {number} */ value, /** @type {number} */ k) => (counts[k]
       >= study.limits.few_samples ? value : 0));
-    const start = mostConfusedBlock(certain, places, BLOCK, study.n);
+    // The pair of the headline is what the picture proves.
+    const [pair] = storyPairs(study);
+    const start = mostConfusedBlock(certain, places, BLOCK, study.n, pair?.classes);
     return clampView({ x: start, y: start, span: BLOCK }, study.n);
   }
 
@@ -263,11 +267,13 @@ export class Explorer {
     else delete this.root.dataset.selected;
     [main, second].forEach((pane, k) => {
       if (!pane || width === 0) return;
-      const near = state.near === null ? "" : ` · ${isolate(nameOf(this.full, state.near))} and its nearest of all classes`;
+      const alone = this.study.n === 1 ? ", never confused with another class" : " and its nearest of all classes";
+      const near = state.near === null ? "" : ` · ${isolate(nameOf(this.full, state.near))}${alone}`;
       this.captions[k].replaceChildren(h("b", {}, pane.name, near), ` ${pane.sums}`);
       this.figures[k].style.width = `${paneWidth}px`;
       this.legends[k].replaceChildren(legendOf(pane, this.theme ?? "light"));
-      this.views[k].show({ ...scene, pane, room: { width: paneWidth, maxHeight: this.#roomFor(k), tree } }, animate);
+      const least = this.options.page && !this.printing ? LEAST * window.innerHeight : undefined;
+      this.views[k].show({ ...scene, pane, room: { width: paneWidth, maxHeight: this.#roomFor(k), tree, least } }, animate);
       const { edge, tree: branches, columns, columnWidth } = this.views[k].scene.layout;
       // On a wide screen the small map stays beside its matrix.
       this.feet[k].style.maxWidth = `${Math.max(900, edge + branches + columns * columnWidth)}px`;
@@ -480,7 +486,11 @@ export class Explorer {
       const names = [nameText(units[Math.max(i, j)].label), h("i", {}, pane.strips[strip].name)];
       this.tip.replaceChildren(...(j < 0 ? [names[0], " → ", names[1]] : [names[1], " → ", names[0]]), h("br"), h("b", {},
         stripWords(pane, pane.strips[strip], Math.max(i, j))));
-    } else if (j < 0) this.tip.replaceChildren("true ", nameText(units[i].label), h("br"), plural(pane.labelCounts[i], "sample"));
+    } else if (j < 0) {
+      const { recall, precision, bias } = pane.metrics();
+      this.tip.replaceChildren("true ", nameText(units[i].label), h("br"), plural(pane.labelCounts[i], "sample"), h("br"),
+        `recall ${short(recall[i], 2)}, precision ${short(precision[i], 2)}, bias ${times(bias[i])}`);
+    }
     else if (i < 0) this.tip.replaceChildren("predicted ", nameText(units[j].label), h("br"), plural(pane.predictionCounts[j],
       "prediction"));
     else this.tip.replaceChildren(nameText(units[i].label), " → ", nameText(units[j].label), h("br"),

@@ -2,8 +2,8 @@
 
 import { h, nameText } from "./dom.js";
 import { similarityOf } from "./explain.js";
-import { brief, count, cut, isolate, percent, plain, short, shownName, times } from "./format.js";
-import { tellApart } from "./names.js";
+import { count, cut, isolate, percent, plain, short, shownName, times } from "./format.js";
+import { lettersOf, tellApart } from "./names.js";
 import { stripAt } from "./outcomes.js";
 
 // Letters of a name: two of a pair share a line.
@@ -19,6 +19,7 @@ const PRINTED = 40;
  * @property {string[]} names of its classes @property {string} between them
  * @property {string} value @property {number} share of the longest bar, 0 to 1, or NaN without a bar
  * @property {string} n samples behind it @property {string} tone "better", "worse" or ""
+ * @property {boolean} [tall] the names need lines of their own
  */
 
 // What the two numbers of a line are, and how the lines of a kind are ordered.
@@ -35,12 +36,15 @@ const ALL_APART = 60;
 
 /**
  * Names of classes short enough for a line, and still different from others.
- * @param {any} study @param {number[]} classes
+ * @param {any} study @param {number[]} classes @param {number} most letters of a name
  */
-function namesOf(study, classes) {
-  const most = classes.length > 1 ? PAIR : ALONE;
-  const fits = (/** @type {string} */ text) => [...text].length <= most;
-  if (study.n > ALL_APART) return tellApart(classes.map((k) => study.labels[k]), fits);
+export function namesOf(study, classes, most = classes.length > 1 ? PAIR : ALONE) {
+  // An ellipsis is as wide as two letters.
+  const fits = (/** @type {string} */ text) => [...text].length + text.split("…").length - 1 <= most;
+  if (study.n > ALL_APART) {
+    study.letters ??= lettersOf(study.labels.filter((/** @type {string} */ _, /** @type {number} */ k) => k !== study.bucketIndex));
+    return tellApart(classes.map((k) => study.labels[k]), fits, study.letters);
+  }
   study.short ??= {};
   study.short[most] ??= tellApart(study.labels, fits);
   return classes.map((k) => study.short[most][k]);
@@ -76,19 +80,22 @@ export function lineOf(study, finding) {
     const others = [...model.outcomes.values()].reduce((sum, part) => sum + (part.side === side ? part.counts[k] : 0), 0);
     const share = counts[k] / (others + (side === "answer" ? model.labelCounts : model.predictionCounts)[k]);
     const names = [namesOf(study, [k, k])[0], cut(name, PAIR + 2)];
-    return { names: side === "answer" ? names : names.reverse(), between: "→", value: percent(share), share, n: brief(counts[k]), tone: "" };
+    return { names: side === "answer" ? names : names.reverse(), between: "→", value: percent(share), share, n: count(counts[k]), tone: "" };
   }
   if (finding.kind.endsWith("_predicted")) {
     const [k] = finding.classes;
     const { mark, ratio } = sureRatio(model, k, study.limits.wide_ratio);
     return { names: namesOf(study, [k]), between: "", value: mark + times(ratio), share: Math.min(1, Math.abs(Math.log(ratio)) / Math.log(4)),
-      n: brief(model.labelCounts[k]), tone: "" };
+      n: count(model.labelCounts[k]), tone: "" };
   }
   if (cell && cell[0] !== cell[1] && finding.classes.length === 2) {
     const [i, j] = finding.classes;
     const alike = similarityOf(model, i, j, study.limits.quantile);
-    return { names: namesOf(study, [i, j]), between: "↔", value: alike ? plain(alike.value) : "", share: alike ? Math.min(1,
-      alike.value) : NaN, n: brief(model.count(i, j) + model.count(j, i)), tone: "" };
+    const names = namesOf(study, [i, j]);
+    // Where so few letters cannot tell names apart, each has a line.
+    const tall = names.some((name, k) => name.includes("·") && name !== study.labels[finding.classes[k]]);
+    return { names: tall ? namesOf(study, [i, j], ALONE) : names, tall, between: "↔", value: alike ? plain(alike.value) : "", share: alike ? Math.min(1,
+      alike.value) : NaN, n: count(model.count(i, j) + model.count(j, i)), tone: "" };
   }
   return null;
 }
@@ -175,7 +182,7 @@ function findingItem(study, finding, follow) {
   const detail = h("div", { class: "detail", hidden: true }, h("p", {}, finding.sentence), finding.advice && h(
     "p", { class: "advice" }, ...withCode(finding.advice)));
   const button = h("button", {
-    class: `finding${line ? "" : " words"}`,
+    class: `finding${line ? "" : " words"}${line?.tall ? " tall" : ""}`,
     title: line ? finding.classes.map((/** @type {number} */ k) => isolate(shownName(study.labels[k]))).join(` ${line.between} `) : undefined,
     "aria-expanded": finding.sentence ? "false" : undefined,
     onclick: () => {

@@ -75,8 +75,7 @@ function cellContent(context, i, j) {
   const words = valueWords(model, rows.some((row) => row.interval !== null));
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
-  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? model.classes.reasons[units[unit].members[0]] :
-    "");
+  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? reasonsOf(pane, model, unit, units[unit].members[0]) : "");
   const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels: pane.unseen[i] ? 0 : labels, reasons: [reason(i), reason(
       j)] }, names, short);
   return [
@@ -99,6 +98,15 @@ function cellContent(context, i, j) {
     single && i !== j && similarityLine(study, model, i, j),
     ...samplesSection(study, pane, single ? [i] : units[i].members, single ? [j] : units[j].members),
   ].filter((node) => node instanceof Node);
+}
+
+/**
+ * Why a class is to be read with care; what epsilon does is said where it is added.
+ * @param {any} pane @param {any} model @param {number} unit @param {number} k class
+ */
+function reasonsOf(pane, model, unit, k) {
+  if (pane.epsilon > 0) return model.classes.reasons[k];
+  return pane.poor[unit] ? "it rests on few samples" : "";
 }
 
 /** @param {any} model @param {number} i @param {number} j @param {boolean} shown */
@@ -156,7 +164,8 @@ function similarityLine(study, model, i, j) {
   if (!pair) return null;
   const range = Number.isNaN(pair.low) ? "" : ` (${plain(pair.low)} to ${plain(pair.high)})`;
   return h("p", { class: "alike" }, h("span", { class: "soft" }, "How alike the two are, both ways: "), h("b", {}, plain(
-    pair.value)), h("span", { class: "soft" }, `${range}, where 1 is not told apart.`));
+    pair.value)), h("span", { class: "soft" }, `${range}, where 1 is not told apart${pair.high > 1 || pair.value > 1 ?
+    " and more is mistaken more often than recognized" : ""}.`));
 }
 
 /** @param {any} model @param {number} k class */
@@ -247,8 +256,7 @@ function classContent(context, k, kind) {
       h("tr", {}, h("th", {}, "right"), h("td", { class: "number" }, count(right)), h(
       "td", { class: "number soft" }, labels > 0 ? `${percent(right / labels)} of labels` : "–")))),
     single && biasLine(model, own),
-    single && model.classes.reasons[own] && h("p", { class: "warning" },
-      `Read with care: ${model.classes.reasons[own]}.`),
+    single && reasonsOf(pane, model, k, own) && h("p", { class: "warning" }, `Read with care: ${reasonsOf(pane, model, k, own)}.`),
     ...outcomeList(context, k, kind),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),

@@ -22,22 +22,20 @@ import { visible } from "./viewport.js";
 
 const AXIS = 18;
 const GAP = 3;
-// Numbers beside the rows may take width from the cells while these fill this part of the height.
-const FILLED = 0.78;
 // The names of the bars stand in the corner between them: so many letters of their size.
 const CORNER = 9.8;
-// Marked names are bold: so many times as wide as measured.
-const WIDER = 1.16;
 /** Room between the square of the classes and what is no class. */
 export const APART = 14;
 /** A cell lower than this has no number. */
 export const FLOOR = 13;
+/** Width of a column of numbers beside the rows, in times of its type. */
+export const COLUMN = 2.75;
 /** Numbers that may stand beside a row. */
-export const COLUMNS = /** @type {const} */ (["recall", "precision", "n", "bias"]);
+export const COLUMNS = /** @type {const} */ (["recall", "precision", "bias", "n"]);
 
 /** Size of the type of class names beside cells of so many pixels. @param {number} size */
 export function fontOf(size) {
-  return clamp(size * 0.8, 9.5, clamp(size * 0.2, 12.5, 26));
+  return clamp(size * 0.8, 9.5, clamp(size * 0.2, 12, 26));
 }
 
 /** Size of the type of outcomes: their strips stay narrow. @param {number} font of the class names */
@@ -54,9 +52,10 @@ export function cornerFont(font, bar) {
  * @param {object} room
  * @param {number} room.width @param {number} room.maxHeight of the canvas, unless it is narrow
  * @param {number} room.n units @param {number} room.span visible units
- * @param {number} room.widest label at 12 pixels, in pixels
+ * @param {number} room.widest label at 12 pixels and bold, as marked ones are, in pixels
  * @param {number} [room.widestColumn] the same of the columns, where those are cut
  * @param {boolean} room.tree
+ * @param {number} [room.least] pixels that the square of cells keeps where the numbers beside the rows take width from it
  * @param {boolean} [room.compact] a small picture: no numbers beside the rows
  * @param {{answers: number, backgrounds: number, widest: number}} [room.strips] outcomes beside and below, and their widest name
  * @returns {Layout}
@@ -64,9 +63,9 @@ export function cornerFont(font, bar) {
 export function layoutOf(room) {
   const first = laidOut(room, 12);
   const font = fontOf(first.side / Math.min(room.span, room.n));
-  if (font <= 12.5 || room.compact) return { ...first, font: Math.min(font, 12.5) };
+  if (font <= 12 || room.compact) return { ...first, font: Math.min(font, 12) };
   // Of a long name smaller letters show more.
-  const whole = (12 * (nameRoom(room.width) - 8)) / (WIDER * room.widest);
+  const whole = (12 * (nameRoom(room.width) - 8)) / room.widest;
   return laidOut(room, clamp(whole, 12, font));
 }
 
@@ -78,14 +77,14 @@ function nameRoom(width) {
 const NO_STRIPS = { answers: 0, backgrounds: 0, widest: 0 };
 
 /** @param {Parameters<typeof layoutOf>[0]} room @param {number} font @returns {Layout} */
-function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, compact, strips = NO_STRIPS }, font) {
+function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, least = 0.78 * maxHeight, compact, strips = NO_STRIPS }, font) {
   const narrow = width < 520;
   const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
   const treeWidth = tree && !compact ? (narrow ? 28 : clamp(width * 0.09, 48, 72)) : 0;
   const grown = font / 12;
-  const wide = (/** @type {number} */ measured) => WIDER * measured * grown + 8;
+  const wide = (/** @type {number} */ measured) => measured * grown + 8;
   const room = wide(widest);
-  const outcome = (WIDER * strips.widest * stripFont(font)) / 12 + 8;
+  const outcome = (strips.widest * stripFont(font)) / 12 + 8;
   const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, nameRoom(width));
   const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font, bar));
   const answerWidth = narrow ? 40 : 3.8 * clamp(font, 12, 18);
@@ -93,13 +92,14 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
   const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;
   const below = strips.backgrounds > 0 ? APART + strips.backgrounds * backgroundHeight : 0;
   const most = Math.max(80, width - x - treeWidth - 8 - beside);
-  const columnWidth = 3.1 * clamp(font, 12, 18);
   const readable = !compact && !narrow;
+  // Small enough that all of them fit, where that can be read.
+  const columnWidth = COLUMN * clamp(Math.min(font, (most - least) / COLUMN / COLUMNS.length), 12, 18);
   // As many columns as leave the cells their size.
   const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side) / columnWidth), 0, readable ? COLUMNS.length : 0);
   const fitting = (/** @type {number} */ top) => {
     const high = Math.max(narrow ? most : 240, maxHeight - top - below - 6);
-    const kept = columnsBeside(Math.min(most, high, FILLED * maxHeight));
+    const kept = columnsBeside(Math.min(most, high, least));
     return Math.min(most - kept * columnWidth, high);
   };
   const flat = 18 * grown + bar + GAP + 2;

@@ -137,7 +137,7 @@ export class MatrixView {
   show(next, animate) {
     const before = this.scene;
     const g = this.canvas.getContext("2d");
-    g.font = `400 12px ${FONT}`;
+    g.font = `600 12px ${FONT}`;
     const view = next.view ?? whole(next.frame.n);
     const widest = next.room.widest ?? this.#widest(g, next.frame);
     const room = { ...next.room, widest, n: next.frame.n, span: view.span, strips: this.#strips(g, next) };
@@ -165,8 +165,8 @@ export class MatrixView {
   /** @param {CanvasRenderingContext2D} g @param {import("./panes.js").Frame} frame @param {Parameters<typeof layoutOf>[0]} room @param {import("./layout.js").Layout} layout */
   #fitted(g, frame, room, layout) {
     if (!layout.upright || frame.n > 200) return layout;
-    g.font = `400 12px ${FONT}`;
-    const most = (layout.labelHeight - 8) / (1.16 * Math.max(1, layout.font / 12));
+    g.font = `600 12px ${FONT}`;
+    const most = (layout.labelHeight - 8) / Math.max(1, layout.font / 12);
     if (room.widest <= most + 0.5) return layout;
     const names = tellApart(frame.units.map((unit) => unit.label), (text) => g.measureText(text).width <= most);
     return layoutOf({ ...room, widestColumn: Math.max(...names.map((name) => g.measureText(name).width)) });

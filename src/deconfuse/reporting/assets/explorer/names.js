@@ -2,9 +2,23 @@
 
 import { cut, shownName } from "./format.js";
 
+// A piece of a name begins with its word, unless that begins further back than so many letters.
+const WORD = 12;
+
 /** A name on one line. @param {string} name */
 export function lineOf(name) {
   return shownName(name).replace(/\s+/g, " ");
+}
+
+/** The largest number up to a limit that is small enough; at least 1. @param {number} limit @param {(value: number) => boolean} fits */
+function largest(limit, fits) {
+  let [low, high] = [1, Math.max(1, limit)];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /**
@@ -14,56 +28,81 @@ export function lineOf(name) {
 export function fitted(name, fits) {
   const letters = [...name];
   if (letters.length < 400 && fits(name)) return name;
-  let low = 1;
-  let high = Math.min(200, letters.length);
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (fits(cut(name, middle))) low = middle;
-    else high = middle - 1;
-  }
-  return cut(name, low);
+  return cut(name, largest(Math.min(200, letters.length), (length) => fits(cut(name, length))));
 }
 
-/** Letters that all names begin with. @param {string[][]} names */
-function commonPrefix(names) {
-  const [first, ...rest] = names;
+/** How many letters two names have in common at the beginning. @param {string[]} one @param {string[]} other */
+function shared(one, other) {
   let length = 0;
-  while (length < first.length && rest.every((name) => name[length] === first[length])) length++;
+  while (length < one.length && one[length] === other[length]) length++;
   return length;
 }
 
 /**
- * The names as they are drawn: cut where they do not fit, and where that would make two the same,
- * without what these have in common at the beginning.
+ * A name without what others say as well: so many letters from every place where one of the others turns off.
+ * @param {string[]} letters @param {number[]} turns places, ascending @param {boolean} words begin at the word
+ * @param {number[]} each letters of a piece
+ */
+function pieces(letters, turns, words, each) {
+  let text = "";
+  let end = 0;
+  turns.forEach((turn, k) => {
+    // The letter at the turn is what tells the names apart; a space needs the one behind it.
+    const telling = Math.min(letters.length - 1, letters[turn] === " " ? turn + 1 : turn);
+    if (telling < end) return;
+    const word = letters.slice(0, turn).lastIndexOf(" ") + 1;
+    const start = Math.max(end, words && turn - word < WORD ? word : telling);
+    const stop = Math.min(letters.length, Math.max(telling + 1, start + each[k]));
+    // An ellipsis takes the room of two letters.
+    text = start - end > 2 || (end === 0 && start > 0) ? `${text.trimEnd()}…` : text + letters.slice(end, start).join("");
+    text += letters.slice(start, stop).join("");
+    end = stop;
+  });
+  return end < letters.length ? `${text.trimEnd()}…` : text;
+}
+
+/**
+ * @param {string[]} letters of a name that does not fit @param {string[][]} among others
+ * @param {(text: string) => boolean} fits
+ */
+function abridged(letters, among, fits) {
+  const places = among.map((other) => shared(letters, other)).filter((place, k) => place < Math.max(letters.length, among[k].length));
+  let turns = [...new Set(places)].sort((a, b) => a - b);
+  for (const words of [true, false]) {
+    const drawn = (/** @type {number[]} */ each) => pieces(letters, turns, words, each);
+    const even = (/** @type {number} */ length) => turns.map(() => length);
+    // Of what several names share, the later turns say more about this one.
+    while (!words && turns.length > 1 && !fits(drawn(even(1)))) turns = turns.slice(1);
+    if (turns.length === 0 || !fits(drawn(even(1)))) continue;
+    const each = even(largest(letters.length, (length) => fits(drawn(even(length)))));
+    // What is left over.
+    turns.forEach((_, k) => {
+      const least = each[k];
+      each[k] += largest(letters.length, (more) => fits(drawn(each.with(k, least + more - 1)))) - 1;
+    });
+    return drawn(each);
+  }
+  return fitted(letters.join(""), fits);
+}
+
+/** The letters of each name. @param {string[]} names */
+export function lettersOf(names) {
+  return [...new Set(names.map(lineOf))].map((line) => [...line]);
+}
+
+/**
+ * The names as they are drawn: those that do not fit as the parts in which they differ from others.
  * @param {string[]} names @param {(text: string) => boolean} fits
+ * @param {string[][]} [among] letters of all that these are told from, where that is more
  * @returns {string[]} all different where the names are
  */
-export function tellApart(names, fits) {
+export function tellApart(names, fits, among = lettersOf(names)) {
   const lines = names.map(lineOf);
-  const drawn = lines.map((line) => fitted(line, fits));
-  const start = lines.map(() => 0);
-  for (let round = 0; round < 8; round++) {
-    const alike = clashes(drawn, lines);
-    if (alike.length === 0) return drawn;
-    for (const group of alike) {
-      const letters = group.map((k) => [...lines[k]].slice(start[k]));
-      const shared = commonPrefix(letters);
-      group.forEach((k, at) => {
-        // Begin at the word that differs, or where that leaves nothing, at the last one.
-        const spaced = letters[at].slice(0, Math.min(shared, letters[at].length - 1)).lastIndexOf(" ");
-        const word = spaced + 1 > 0 && shared - spaced < 12 ? spaced + 1 : Math.min(shared, letters[at].length - 1);
-        start[k] += Math.max(word, round > 2 ? shared : 0);
-        const rest = letters[at].slice(Math.max(word, round > 2 ? shared : 0)).join("");
-        drawn[k] = fitted(start[k] > 0 ? `…${rest}` : rest, fits);
-      });
-    }
-  }
-  // Still the same, as one is the beginning of the other: the place among them tells them apart.
-  for (const group of clashes(drawn, lines)) {
-    group.forEach((k, at) => {
-      const mark = `·${at + 1}`;
-      drawn[k] = fitted(drawn[k], (text) => fits(text + mark)) + mark;
-    });
+  const drawn = lines.map((line) => (line.length < 400 && fits(line) ? line : abridged([...line], among, fits)));
+  // Still the same where there is next to no room: the place among all tells them apart.
+  for (const k of clashes(drawn, lines).flat()) {
+    const mark = `·${k + 1}`;
+    drawn[k] = fitted(lines[k], (text) => fits(text + mark)) + mark;
   }
   return drawn;
 }

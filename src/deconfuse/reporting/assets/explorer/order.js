@@ -35,10 +35,15 @@ export function orderOf(kind, classes) {
  * @param {number[]} order of the places to look at; the matrix may have more
  * @param {number} size of the window
  * @param {number} stride cells in a row
+ * @param {number[]} [inside] classes that the window shows, if they stand close enough
  */
-export function mostConfusedBlock(values, order, size, stride = order.length) {
+export function mostConfusedBlock(values, order, size, stride = order.length, inside = []) {
   const n = order.length;
   const width = Math.min(size, n);
+  const places = inside.map((k) => order.indexOf(k));
+  const first = Math.max(0, ...places.map((place) => place - width + 1));
+  const last = Math.min(n - width, ...places.filter((place) => place >= 0));
+  const allowed = (/** @type {number} */ start) => first > last || (start >= first && start <= last);
   // Moving the window by one adds and removes one cross of cells: O(n * size) instead of O(n * size^2).
   const off = (/** @type {number} */ a, /** @type {number} */ b) => {
     const value = values[order[a] * stride + order[b]];
@@ -47,13 +52,13 @@ export function mostConfusedBlock(values, order, size, stride = order.length) {
   let mass = 0;
   for (let a = 0; a < width; a++)
     for (let b = 0; b < width; b++) mass += off(a, b);
-  let best = mass;
+  let best = allowed(0) ? mass : -1;
   let start = 0;
   for (let s = 1; s + width <= n; s++) {
     const gone = s - 1;
     const come = s + width - 1;
     for (let k = s; k < come; k++) mass += off(come, k) + off(k, come) - off(gone, k) - off(k, gone);
-    if (mass > best + 1e-12) {
+    if (allowed(s) && mass > best + 1e-12) {
       best = mass;
       start = s;
     }

@@ -3,7 +3,7 @@
 import { clamp } from "./arrays.js";
 import { inkOn } from "./color.js";
 import { brief, short, times } from "./format.js";
-import { COLUMNS, cornerFont } from "./layout.js";
+import { COLUMN, COLUMNS, cornerFont } from "./layout.js";
 import { FONT, cellSize, clipCells, left, top } from "./paint.js";
 import { stripBox } from "./paint-outcomes.js";
 import { rgbOf } from "./theme.js";
@@ -126,8 +126,9 @@ export function paintColumns(g, scene) {
   const { layout, frame, ink, places, pane } = scene;
   if (layout.columns === 0) return;
   const size = cellSize(scene);
-  const points = clamp(size * 0.5, 9.5, Math.min(layout.font, 18));
-  const edge = layout.edge + layout.tree + 6;
+  const type = Math.min(layout.font, layout.columnWidth / COLUMN);
+  const points = clamp(size * 0.5, 9.5, type);
+  const edge = layout.edge + layout.tree + 3;
   const metrics = pane.metrics();
   const text = {
     recall: (/** @type {number} */ unit) => short(metrics.recall[unit], 2),
@@ -140,7 +141,7 @@ export function paintColumns(g, scene) {
   COLUMNS.slice(0, layout.columns).forEach((name, k) => {
     const x = edge + (k + 1) * layout.columnWidth;
     g.fillStyle = ink.soft;
-    g.font = `600 ${clamp(0.8 * layout.font, 10, 16)}px ${FONT}`;
+    g.font = `600 ${clamp(0.8 * type, 10, 16)}px ${FONT}`;
     g.fillText(name === "precision" ? "prec." : name, x, layout.y - 9);
     g.font = `400 ${points}px ${FONT}`;
     for (let unit = 0; unit < frame.n; unit++) {
@@ -150,45 +151,59 @@ export function paintColumns(g, scene) {
   });
 }
 
+/** Joins of the tree that are seen. @param {Scene} scene */
+function joinsOf(scene) {
+  const { tree, view } = scene;
+  const size = cellSize(scene);
+  const inside = (/** @type {{at: number}} */ { at }) => at > view.y && at < view.y + view.span;
+  return tree.filter((node) => (node.children.length === 0 ? inside(node) :
+    // Joins closer than a pixel or two would only grey the margin.
+    Math.abs(node.children[0].at - node.children[1].at) * size >= 2.5
+    // Joins of classes out of sight would pass as lines from nowhere to nowhere.
+      && node.children.some(inside)));
+}
+
+/** Where a join of the tree is drawn. @param {Scene} scene @param {{at: number, height: number}} node */
+function knotOf(scene, node) {
+  const { layout } = scene;
+  return { x: layout.edge + 5 + (layout.tree - 10) * node.height, y: top(scene, node.at) };
+}
+
+/** Joins whose knot can be clicked. @param {Scene} scene */
+function knotsOf(scene) {
+  const { layout } = scene;
+  return joinsOf(scene).map((node) => ({ node, ...knotOf(scene, node) })).filter(({ y }) => y > layout.y + 3
+    && y < layout.y + layout.side - 3);
+}
+
 /** @param {CanvasRenderingContext2D} g @param {Scene} scene */
 export function paintTree(g, scene) {
-  const { layout, tree, ink } = scene;
+  const { layout, ink } = scene;
   if (layout.tree === 0) return;
-  const x0 = layout.edge + 5;
-  const reach = layout.tree - 10;
-  const x = (/** @type {number} */ height) => x0 + reach * height;
   g.save();
   g.beginPath();
-  g.rect(x0 - 4, layout.y, layout.tree, layout.side);
+  g.rect(layout.edge + 1, layout.y, layout.tree, layout.side);
   g.clip();
   g.strokeStyle = ink.line;
   g.lineWidth = 1;
   g.beginPath();
-  const size = cellSize(scene);
-  for (const node of tree) {
-    const at = x(node.height);
-    // Joins closer than a pixel or two would only grey the margin.
-    if (node.children.length > 0 && Math.abs(node.children[0].at - node.children[1].at) * size < 2.5) continue;
-    // Joins of classes out of sight would pass as lines from nowhere to nowhere.
-    if (!node.children.some((child) => child.at > scene.view.y && child.at < scene.view.y + scene.view.span))
-  continue;
+  for (const node of joinsOf(scene)) {
+    const knot = knotOf(scene, node);
     for (const child of node.children) {
-      const y = top(scene, child.at);
-      g.moveTo(x(child.height), y);
-      g.lineTo(at, y);
-      g.lineTo(at, top(scene, node.at));
+      const { x, y } = knotOf(scene, child);
+      g.moveTo(x, y);
+      g.lineTo(knot.x, y);
+      g.lineTo(knot.x, knot.y);
     }
   }
   g.stroke();
-  if (size >= 9) {
-    for (const node of tree) {
-      g.beginPath();
-      g.arc(x(node.height), top(scene, node.at), node.collapsed ? 4 : 2.6, 0, 7);
-      g.fillStyle = node.collapsed ? ink.accent : ink.paper;
-      g.strokeStyle = node.collapsed ? ink.accent : ink.soft;
-      g.fill();
-      g.stroke();
-    }
+  for (const { node, x, y } of cellSize(scene) >= 9 ? knotsOf(scene) : []) {
+    g.beginPath();
+    g.arc(x, y, node.collapsed ? 4 : 2.6, 0, 7);
+    g.fillStyle = node.collapsed ? ink.accent : ink.paper;
+    g.strokeStyle = node.collapsed ? ink.accent : ink.soft;
+    g.fill();
+    g.stroke();
   }
   g.restore();
 }
@@ -199,13 +214,11 @@ export function paintTree(g, scene) {
  * @returns {{id: number, collapsed: boolean}|null}
  */
 export function knotAt(scene, px, py) {
-  const { layout, tree } = scene;
-  if (layout.tree === 0) return null;
+  if (scene.layout.tree === 0) return null;
   let best = null;
   let nearest = 10;
-  for (const node of tree) {
-    const x = layout.edge + 5 + (layout.tree - 10) * node.height;
-    const distance = Math.hypot(px - x, py - top(scene, node.at));
+  for (const { node, x, y } of knotsOf(scene)) {
+    const distance = Math.hypot(px - x, py - y);
     if (distance < nearest) {
       nearest = distance;
       best = node;
@@ -233,9 +246,11 @@ export function paintSelection(g, scene, focused) {
   }
   if (hover && hover.i >= 0 && hover.j >= 0) outline(g, left(scene, places[hover.j]), top(scene, places[hover.i]), size, ink.text, 1);
   for (const { i, j } of selection ? [] : scene.marks) {
-    const [x, y] = [left(scene, places[j]) + 1.5, top(scene, places[i]) + 1.5];
-    outline(g, x, y, size - 3, ink.paper, 5);
-    outline(g, x, y, size - 3, ink.text, 2.5);
+    // A small cell needs its room for the number.
+    const inset = size < 34 ? 0 : 1.5;
+    const [x, y] = [left(scene, places[j]) + inset, top(scene, places[i]) + inset];
+    outline(g, x, y, size - 2 * inset, ink.paper, inset > 0 ? 5 : 3.5);
+    outline(g, x, y, size - 2 * inset, ink.text, inset > 0 ? 2.5 : 2);
   }
   g.restore();
   if (selection?.strip !== undefined && selection.strip < layout.answers + layout.backgrounds) {

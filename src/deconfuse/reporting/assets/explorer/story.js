@@ -1,8 +1,11 @@
 // What bi-normalization does, told with the reader's own counts: before, after, and the ranks of a pair.
 
 import { h, nameText } from "./dom.js";
-import { lineOf } from "./findings.js";
+import { namesOf } from "./findings.js";
 import { isolate } from "./format.js";
+
+// Letters of a name, which may take a line of its own.
+const NAME = 22;
 
 /**
  * The pairs that the story is about: the one most similar, and one that only seems to be.
@@ -47,15 +50,15 @@ export function storyContent(study, { canvas, play, playing, motion, follow }) {
         "by counts → by similarity"))),
       h("tbody", {}, ...pairs.map((finding) => {
         const [alike, counts] = finding.ranks;
-        const [one, other] = /** @type {import("./findings.js").Line} */ (lineOf(study, finding)).names;
+        const [one, other] = namesOf(study, finding.classes, NAME);
         return h("tr", {}, h("th", { scope: "row" }, h("button", { class: "link", onclick: () => follow(finding) },
           nameText(one), " and ", nameText(other))), h("td", {}, h("b", {}, `rank ${counts} → ${alike}`),
           h("span", { class: "soft" }, finding.kind === "look_alike" ? " similar" : " less similar")));
       }))),
     h("p", {}, "Counts mix how similar two classes are, how frequent a class is, and how readily the model says it. ",
       h("b", {}, "bi-normalized"),
-      " divides the last two out: every row and every column sums to 1. What still stands out is a pair of similar classes."
-    ),
+      " divides the last two out: every row and every column sums to 1.",
+      pairs.length > 0 && " What still stands out is a pair of similar classes."),
   ].filter((node) => node instanceof Node);
 }
 

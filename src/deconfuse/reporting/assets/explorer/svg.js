@@ -193,11 +193,12 @@ export function toSvg({ pane, frame, rows, cols, title, limits, image }) {
     const nothing = pane.counts[at] === 0 && (pane.kind === "value" || t < PALE);
     const weak = limits && cell >= 9 && t >= PALE && trustOf(pane, frame.n, u, v, limits) !== TRUST.FINE;
     if (weak) out.push(`<rect x="${x}" y="${y}" width="${cell - 0.5}" height="${cell - 0.5}" fill="url(#weak)"/>`);
-    if (nothing && cell >= 15) out.push(`<circle cx="${x + cell / 2}" cy="${y + cell / 2}" r="1.4" fill="#b4b9c2"/>`);
+    if (nothing && cell >= 15) out.push(`<circle cx="${x + cell / 2}" cy="${y + cell / 2}" r="1.4" fill="${weak ? inkOn(color) : "#8f96a3"}"/>`);
     if (cell < 30 || nothing) return;
     const ink = inkOn(color);
-    const text = pane.method === "counts" && Math.abs(value) > 9999 ? brief(value) :
-      pane.kind === "difference" ? narrowText(pane, value) : cellText(pane, value);
+    const [long, narrow] = [cellText(pane, value), narrowText(pane, value)];
+    const fits = long.length * 10.5 * (u === v ? BOLD_LETTER : LETTER) <= cell - 2;
+    const text = fits && pane.kind === "value" ? long : narrow;
     const two = hasCounts(pane) && cell >= 36;
     // Nothing but its own colour behind a number.
     if (weak) out.push(
