@@ -16,6 +16,7 @@ __all__ = [
     "escape_formulas",
     "escape_latex",
     "escape_markdown",
+    "interval_parts",
     "interval_text",
     "listed",
     "percent_text",
@@ -299,12 +300,17 @@ def interval_text(value: float, low: float, high: float) -> str:
     >>> interval_text(1.2, 1.0004, 1.4), interval_text(1.18, 1.12, 1.24)
     ('1.2 (1.0004 to 1.4)', '1.18 (1.12 to 1.24)')
     """
+    told, start, end = interval_parts(value, low, high)
+    return f"{told} ({start} to {end})"
+
+
+def interval_parts(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Return a number and both ends of its interval as `interval_text` writes them."""
     numbers = {value, low, high}
     digits = next(
         (n for n in (2, 3, 4) if len({significant(x, n) for x in numbers}) == len(numbers)), 2
     )
-    told, start, end = (ratio_text(number, digits) for number in (value, low, high))
-    return f"{told} ({start} to {end})"
+    return ratio_text(value, digits), ratio_text(low, digits), ratio_text(high, digits)
 
 
 def plural(number: float, one: str, many: str) -> str:

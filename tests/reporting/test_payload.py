@@ -57,7 +57,7 @@ KEYS = {
     "ScalingPayload": "epsilon left right status residual",
     "IntervalPayload": "low high",
     "AttributionPayload": "base label prediction",
-    "ClassesPayload": "bias bias_low bias_high verdicts grades reasons",
+    "ClassesPayload": "bias bias_low bias_high verdicts grades reasons condition",
     "FindingPayload": "kind severity sentence advice cells classes ranks",
     "GroupPayload": "name classes",
     "KindPayload": "name title",

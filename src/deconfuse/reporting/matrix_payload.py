@@ -23,6 +23,7 @@ from deconfuse.reporting.payload import (
     encode,
 )
 from deconfuse.reporting.study import MAX_SHOWN, Shown
+from deconfuse.statistics.findings import condition
 from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
 from deconfuse.statistics.uncertainty import score_interval
 
@@ -264,6 +265,7 @@ def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
         verdicts=(*(bias.verdict for bias in biases), *blank),
         grades=(*(item.grade for item in known), *blank),
         reasons=(*(", ".join(item.reasons) for item in known), *blank),
+        condition=condition(found.biases),
     )
 
 

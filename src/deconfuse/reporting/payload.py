@@ -128,7 +128,10 @@ class BucketValuesPayload:
 
 @dataclass(frozen=True, slots=True)
 class ClassesPayload:
-    """What is known of each class: prediction bias with its interval, and how far to trust it."""
+    """What is known of each class: prediction bias with its interval, and how far to trust it.
+
+    ``condition`` is what is supposed of the label shares where a bias is told.
+    """
 
     bias: EncodedArray
     bias_low: EncodedArray
@@ -136,6 +139,7 @@ class ClassesPayload:
     verdicts: tuple[str, ...]
     grades: tuple[str, ...]
     reasons: tuple[str, ...]
+    condition: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from scipy.stats import rankdata
 from deconfuse._checks import Label
 from deconfuse._text import (
     count_text,
+    interval_parts,
     interval_text,
     listed,
     plural,
     quoted,
-    ratio_text,
     significant,
 )
 from deconfuse.confusion import ConfusionMatrix
@@ -265,10 +265,10 @@ def _times(bias: ClassBias) -> str:
 
 def sure_times(bias: ClassBias) -> str:
     """Return a ratio in short, or the end of its interval that is sure where that is wide."""
+    told, low, high = interval_parts(bias.ratio, bias.low, bias.high)
     if not bias.is_wide:
-        return ratio_text(bias.ratio)
-    bound = f"at least {ratio_text(bias.low)}", f"at most {ratio_text(bias.high)}"
-    return bound[0] if bias.verdict == "over" else bound[1]
+        return told
+    return f"at least {low}" if bias.verdict == "over" else f"at most {high}"
 
 
 def _not_alikes(

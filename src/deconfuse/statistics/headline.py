@@ -85,15 +85,16 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
     recall = (hits[known] / labels[known]).round(12)
     lowest = known[recall == recall.min()]
     worst = int(lowest[labels[lowest].argmax()])
-    if hits[worst] == labels[worst]:
+    if hits[worst] in (0, labels[worst]):
+        # Classes that are never recognized are told of by themselves.
         return []
     what = "effective labels" if cm.is_weighted else "labels"
     is_part = ((effective > 0) & (effective < _FEW)).any()
     few = f" of classes with {_FEW} {what} or more" if is_part else ""
     start = f"{'Among these, ' if cm.outcomes else ''}{name(cm.labels[worst])}"
     if len(lowest) > 1:
-        share = "no sample right" if recall.min() == 0 else f"recall {proportion(recall.min())}"
-        return [f"{start}{_others(len(lowest) - 1)} have the lowest recall{few}: {share}."]
+        told = f"have the lowest recall{few}: {proportion(recall.min())}."
+        return [f"{start}{_others(len(lowest) - 1)} {told}"]
     errors = np.asarray(dense(cm.counts[[worst]]), dtype=np.float64).ravel()
     errors[worst] = 0
     most = int(errors.argmax())

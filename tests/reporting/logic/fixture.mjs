@@ -43,6 +43,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
       classes: {
         bias: encode(ones, "f4"), bias_low: encode(ones, "f4"), bias_high: encode(ones, "f4"), verdicts: Array(n).fill("even"),
         grades: grades ?? Array(n).fill("good"), reasons: Array(n).fill(""),
+        condition: "if all classes were equally frequent",
       },
     }],
     findings: [], similarity_order: null, linkage: null, bucket: null, directory: null, samples: null,

@@ -51,6 +51,23 @@ export function plain(value, digits = 2) {
   return decimals <= 0 ? group(String(Math.round(value))) : rounded.toFixed(decimals);
 }
 
+/**
+ * A ratio or similarity with its interval, in as many digits as tell the three apart, as the findings write it.
+ * @param {number} value @param {number} low @param {number} high
+ */
+export function withInterval(value, low, high) {
+  const numbers = [value, low, high];
+  const distinct = new Set(numbers).size;
+  const digits = [2, 3, 4].find((d) => new Set(numbers.map((x) => plain(x, d))).size === distinct) ?? 2;
+  const [told, start, end] = numbers.map((x) => {
+    let own = digits;
+    // An end that is not 1 is never written as 1, which would be no difference.
+    while (x !== 1 && Number(plain(x, own)) === 1 && own < 15) own += 1;
+    return plain(x, own);
+  });
+  return `${told} (${start} to ${end})`;
+}
+
 /** A round number as short as it goes: 0.250 -> 0.25. @param {number} value */
 export function tickText(value) {
   const text = short(value);

@@ -3,7 +3,7 @@
 import { dotChart, waterfallChart } from "./charts.js";
 import { h, nameText } from "./dom.js";
 import { biasOf, companyOf, partsOf, similarityOf, trustOf, trustSentence, valueWords, waterfallOf } from "./explain.js";
-import { count, isolate, percent, plain, plural, short, signed, times } from "./format.js";
+import { count, isolate, percent, plain, plural, short, signed, withInterval } from "./format.js";
 import { isGeometric } from "./model.js";
 import { stripText } from "./outcomes.js";
 import { methodName, pValueOf } from "./panes.js";
@@ -162,9 +162,10 @@ function similarityLine(study, model, i, j) {
   if (i === study.bucketIndex || j === study.bucketIndex) return null;
   const pair = similarityOf(model, i, j, study.limits.quantile);
   if (!pair) return null;
-  const range = Number.isNaN(pair.low) ? "" : ` (${plain(pair.low)} to ${plain(pair.high)})`;
-  return h("p", { class: "alike" }, h("span", { class: "soft" }, "How alike the two are, both ways: "), h("b", {}, plain(
-    pair.value)), h("span", { class: "soft" }, `${range}, where 1 is not told apart${pair.high > 1 || pair.value > 1 ?
+  const told = Number.isNaN(pair.low) ? plain(pair.value) : withInterval(pair.value, pair.low, pair.high);
+  const [value, range] = told.split(/(?= \()/);
+  return h("p", { class: "alike" }, h("span", { class: "soft" }, "How alike the two are, both ways: "), h("b", {}, value),
+    h("span", { class: "soft" }, `${range ?? ""}, where 1 is not told apart${pair.high > 1 || pair.value > 1 ?
     " and more is mistaken more often than recognized" : ""}.`));
 }
 
@@ -172,8 +173,7 @@ function similarityLine(study, model, i, j) {
 function biasLine(model, k) {
   const { ratio, interval, word } = biasOf(model, k);
   if (!word) return null;
-  const range = Number.isNaN(ratio) ? "" :
-    ` ${times(ratio)} (${short(interval[0], 2)} to ${short(interval[1], 2)}), if all classes were equally frequent`;
+  const range = Number.isNaN(ratio) ? "" : ` ×${withInterval(ratio, ...interval)}, ${model.classes.condition}`;
   return h("p", {}, h("b", {}, word), h("span", { class: "soft" }, range));
 }
 

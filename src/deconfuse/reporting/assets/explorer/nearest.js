@@ -134,7 +134,7 @@ export function studyOf(study, classes) {
     estimate: estimateOf(study, classes),
     intervals: null, attribution: null, bucket_values: null,
     classes: { bias: nothing, bias_low: nothing, bias_high: nothing, verdicts: classes.map(() => ""), grades: classes.map(() => "good"),
-      reasons: classes.map(() => "") },
+      reasons: classes.map(() => ""), condition: "" },
   }, n, -1);
   model.labelCounts = labels;
   model.predictionCounts = predictions;
