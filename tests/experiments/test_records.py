@@ -208,6 +208,12 @@ def test_a_field_that_is_missing_or_something_else_is_never_read(data: st.DataOb
     assert json.loads(read.to_json()) == values
 
 
+def test_a_matrix_without_cells_is_refused() -> None:
+    values = json.loads(RECORD) | {"matrix": [[]]}
+    with pytest.raises(InputError, match="must be a complete record"):
+        Record.from_json(json.dumps(values), "it")
+
+
 def test_published_records_are_valid_and_keep_their_names_and_bytes() -> None:
     paths = sorted((Path(__file__).parents[2] / "results" / "records").glob("*/*.json"))
     if not paths:

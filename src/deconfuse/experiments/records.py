@@ -176,8 +176,10 @@ class Record:
             ) from error
         _check_versions(values, name)
         try:
-            record = cls._of(values)
-            again = json.loads(record.to_json())
+            # A matrix without samples has no accuracy, which JSON refuses.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                record = cls._of(values)
+                again = json.loads(record.to_json())
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"{name} must be a complete record, but a field is missing or wrong "
