@@ -180,7 +180,7 @@ class Record:
             with np.errstate(divide="ignore", invalid="ignore"):
                 record = cls._of(values)
                 again = json.loads(record.to_json())
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise InputError(
                 f"{name} must be a complete record, but a field is missing or wrong "
                 f"({type(error).__name__}: {error!s:.200}).",
