@@ -132,8 +132,9 @@ class Comparison(ShownDocument):
 
     @property
     def has_other_labels(self) -> bool:
-        """Whether the label shares of the two surely differ."""
-        return not self.is_paired and self.label_shares_p_value < 1 - self.level
+        """Whether the label shares of the two surely differ, in classes that both have."""
+        has_shared = bool(len(self._scores.shared))
+        return has_shared and not self.is_paired and self.label_shares_p_value < 1 - self.level
 
     @property
     def accuracy_by_shares(self) -> tuple[tuple[float, float], tuple[float, float]]:

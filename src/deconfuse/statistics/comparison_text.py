@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["change_findings", "counted_cells", "headline", "summary", "to_dict"]
 
-_SAME = " at the same label shares"
 _ROWS = 10
 _WIDTH = 40
 # Classes named in the sentence about recalls, of those that fell and of those that rose.
@@ -78,7 +77,8 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
     signs = {
         name: np.sign(score.difference)
         for name, score in scores.items()
-        if score.p_value < alpha and (_SAME not in name or not _depends_on_shares(comparison))
+        if score.p_value < alpha
+        and (score is comparison.balanced_accuracy or not _depends_on_shares(comparison))
     }
     first, second = names
     second = second[:1].upper() + second[1:]
@@ -97,7 +97,7 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
 
 def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
     """Return the scores that tell which of two is better, by what they are called."""
-    equal = _SAME if comparison.has_other_labels else ""
+    equal = " at the same label shares" if comparison.has_other_labels else ""
     accuracy = comparison.accuracy_at_equal_shares if equal else comparison.accuracy
     whole = comparison.right_of_all
     if whole is None:
@@ -113,7 +113,8 @@ def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
 def _depends_on_shares(comparison: Comparison) -> bool:
     """Return whether one is better at the label shares of the first, the other at the second's."""
     at_first, at_second = comparison.accuracy_by_shares
-    return (at_first[1] - at_first[0]) * (at_second[1] - at_second[0]) < 0
+    is_opposite = (at_first[1] - at_first[0]) * (at_second[1] - at_second[0]) < 0
+    return comparison.has_other_labels and is_opposite
 
 
 def _as_counted(comparison: Comparison) -> str:

@@ -250,11 +250,9 @@ def right_of_all(
     Examples
     --------
     >>> import deconfuse as dc
+    >>> counts = [[70, 30], [0, 0]], [[95, 5], [0, 0]]
     >>> before, after = (
-    ...     dc.ConfusionMatrix.from_predictions(
-    ...         ["a"] * 100, ["a"] * (100 - n) + ["refused"] * n, outcomes=["refused"]
-    ...     )
-    ...     for n in (30, 5)
+    ...     dc.ConfusionMatrix.from_counts(c, ["a", "no"]).treat_as_outcome("no") for c in counts
     ... )
     >>> found = right_of_all(before, after, 0.95, equal_shares=False)
     >>> found.first, found.second, found.p_value < 0.001
