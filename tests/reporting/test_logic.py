@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
+from deconfuse.reporting import drawing
 from deconfuse.reporting.payload import to_json
 from deconfuse.statistics.estimate import estimate_quietly
 from tests.reporting.studies import summarize
@@ -30,6 +31,21 @@ def test_the_logic_passes_under_node() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     assert "# fail 0" in run.stdout
     assert "# skipped 0" in run.stdout
+
+
+def test_figures_have_the_colours_of_the_page() -> None:
+    require(programs=("node",))
+    script = "Promise.all([import(process.argv[1])]).then(([c]) => console.log(JSON.stringify("
+    script += "['diagonal', 'off'].map((name) => [...c.ramp('light', name)]))));"
+    colours = Path(drawing.__file__).parent / "assets" / "explorer" / "color.js"
+    run = subprocess.run(
+        ["node", "-e", script, colours.as_uri()], capture_output=True, text=True, check=True
+    )
+    for name, table in zip(("Oranges", "Blues"), json.loads(run.stdout), strict=True):
+        page = np.reshape(table, (-1, 3))
+        knots = drawing._RAMPS[name].split()
+        shown = page[np.rint(np.linspace(0, len(page) - 1, len(knots))).astype(int)]
+        assert knots == [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in shown.tolist()]
 
 
 def random_matrices() -> list[dc.ConfusionMatrix]:
