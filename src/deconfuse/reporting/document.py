@@ -232,7 +232,8 @@ def _recalls(diagnosis: Diagnosis) -> Table:
         ),
         align="lrrrrr",
         title=(
-            f"Lowest recalls{_part(len(order))}{' where a class was named' if cm.outcomes else ''}"
+            f"Recalls{' where a class was named' if cm.outcomes else ''}, lowest first"
+            f"{_part(len(order))}"
         ),
     )
 
