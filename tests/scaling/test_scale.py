@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import deconfuse as dc
-from deconfuse.scaling import ScalingStatus
+from deconfuse.scaling import ScalingStatus, kernels
 from tests.support import require
 
 Array = NDArray[np.float64]
@@ -79,6 +79,24 @@ def test_a_sparse_matrix_is_scaled_without_writing_epsilon_out(n_classes: int) -
     assert s.converged
     assert s.problem.matrix.nnz == counts.nnz
     np.testing.assert_allclose(s.matrix.sum(axis=0), 1.0, atol=1e-9)
+
+
+def test_factors_that_leave_the_range_go_into_the_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Longer than what is worked on at once, too.
+    size = 20_000
+    rng = np.random.default_rng(7)
+    true = np.concatenate([np.arange(size), rng.integers(0, size, 4 * size)])
+    pred = (true + rng.integers(0, 4, true.size) * (np.arange(true.size) >= size)) % size
+    counts = sparse.csr_array(
+        sparse.coo_array((np.ones(true.size), (true, pred)), shape=(size, size))
+    )
+    kept = dc.scale(counts, epsilon=1e-6, solver="newton")
+    assert kept.converged
+    monkeypatch.setattr(kernels, "_LARGEST_FACTOR", 1.0)
+    absorbed = dc.scale(counts, epsilon=1e-6, solver="newton")
+    assert absorbed.converged
+    np.testing.assert_allclose(absorbed.left, kept.left, rtol=1e-7)
+    np.testing.assert_allclose(absorbed.right, kept.right, rtol=1e-7)
 
 
 def test_a_wide_sparse_matrix_is_scaled_in_logarithms() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from deconfuse.scaling.factors import Factors, FloatArray
-from deconfuse.scaling.kernels import DenseKernel, Kernel
+from deconfuse.scaling.kernels import DenseKernel, Kernel, dot
 from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["newton_direct", "newton_stack", "step_along"]
@@ -49,11 +49,10 @@ def newton_direct(
     Returns the steps taken and the error of the row sums that is left.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
-    ones = np.ones(columns.shape)
     roots = np.sqrt(columns)
     best, since_best, steps = np.inf, 0, 0
     while True:
-        gradient = kernel.times(ones)
+        gradient = kernel.row_sums()
         gradient -= rows
         error = float(np.abs(gradient).dot(weights))
         since_best = 0 if error < 0.5 * best else since_best + 1
@@ -108,7 +107,7 @@ def step_along(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the row factors of a step along a direction, and the column sums they lead to."""
     # The square of the spread is at most twice the sum of squares.
-    if 2.0 * direction.dot(direction) <= SAFE_SPREAD**2:
+    if 2.0 * dot(direction, direction) <= SAFE_SPREAD**2:
         return _moved(kernel, direction)
     rows, columns = problem.rows, problem.columns
     spread = float(direction.max() - direction.min())
@@ -117,13 +116,13 @@ def step_along(
     if spread > _WIDEST_GAP:
         direction = _without_wide_gaps(direction)
         spread = float(direction.max() - direction.min())
-    slope = float(gradient.dot(direction))
+    slope = dot(gradient, direction)
     length = min(1.0, LONGEST_STEP / max(spread, 1e-300))
-    linear = float(direction.dot(rows))
+    linear = dot(direction, rows)
     noise = _NOISE * float(rows.sum())
     for _ in range(60):
         left, column_sums = _moved(kernel, length * direction)
-        growth = float(np.log(column_sums / columns).dot(columns)) - length * linear
+        growth = dot(np.log(column_sums / columns), columns) - length * linear
         if growth <= _SUFFICIENT_DECREASE * length * slope + noise:
             break
         length *= 0.5
@@ -134,7 +133,7 @@ def step_along(
         nonlocal left, column_sums
         left, column_sums = _moved(kernel, lengths[0] * direction)
         row_sums = left * kernel.times(columns / column_sums)
-        return np.array([float((row_sums - rows) @ direction)])
+        return np.array([dot(row_sums - rows, direction)])
 
     up_to_the_minimum(slope_at, np.array([length]), np.array([slope]))
     return left, column_sums

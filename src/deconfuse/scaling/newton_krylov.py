@@ -6,19 +6,22 @@ function minimized and its Hessian are those of `deconfuse.scaling.newton`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse.scaling.factors import FloatArray
-from deconfuse.scaling.kernels import Kernel
+from deconfuse.scaling.kernels import Kernel, dot, parts_in_cache
 from deconfuse.scaling.newton import step_along
 from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["KrylovRun", "newton_krylov"]
 
 _STALL_STEPS = 25
+# From this error on the Hessian hardly changes, and its diagonal is good enough for all steps.
+_NEARLY_SOLVED = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,14 @@ def newton_krylov(
     the block of each row, where there are several that share no column.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
+    inverse = 1.0 / columns
     best = np.inf
     since_best = 0
     products = 0
     for steps in range(max_steps + 1):
-        row_sums = kernel.times(np.ones(columns.shape))
+        row_sums = kernel.row_sums()
         gradient = row_sums - rows
-        error = float(np.abs(gradient) @ weights)
+        error = dot(np.abs(gradient), weights)
         if not error > goal:
             return KrylovRun(steps, error, gave_up=False)
         since_best = 0 if error < 0.5 * best else since_best + 1
@@ -62,10 +66,11 @@ def newton_krylov(
         # Solve each step only as well as its own accuracy deserves, and no better than asked for.
         forcing = max(0.5 * goal / error, min(0.1, np.sqrt(error)))
         budget = None if max_products is None else max_products - products
+        if steps == 0 or error > _NEARLY_SOLVED:
+            preconditioner = _jacobi(kernel, row_sums, inverse)
         right_side = _without_constants(-gradient, rows, blocks)
-        direction, used, is_solved = _solve(
-            kernel, row_sums, right_side, problem, forcing * error, budget
-        )
+        operator = row_sums, kernel.gram(inverse), preconditioner
+        direction, used, is_solved = _solve(operator, right_side, weights, forcing * error, budget)
         products += used
         if not is_solved and max_products is not None and products >= max_products:
             return KrylovRun(steps, error, gave_up=True)
@@ -74,46 +79,54 @@ def newton_krylov(
     raise AssertionError
 
 
+def _jacobi(kernel: Kernel, row_sums: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return one over the diagonal of the Hessian."""
+    diagonal = row_sums - kernel.squares_times(inverse)
+    # Where nearly all mass of a row is one cell, the difference is rounding; keep it positive.
+    return np.asarray(1.0 / np.maximum(diagonal, 1e-13 * row_sums))
+
+
 def _solve(
-    kernel: Kernel,
-    row_sums: FloatArray,
+    operator: tuple[FloatArray, Callable[[FloatArray], FloatArray], FloatArray],
     right_side: FloatArray,
-    problem: ScalingProblem,
+    weights: FloatArray,
     goal: float,
     budget: int | None,
 ) -> tuple[FloatArray, int, bool]:
-    """Run Jacobi-preconditioned conjugate gradients on the Hessian."""
-    inverse = 1.0 / problem.columns
-    diagonal = row_sums - kernel.squares_times(inverse)
-    # Where nearly all mass of a row is one cell, the difference is rounding; keep it positive.
-    diagonal = np.maximum(diagonal, 1e-13 * row_sums)
+    """Run preconditioned conjugate gradients on the Hessian.
+
+    The operator is what the Hessian consists of, ``diag(row_sums) - gram``, and the preconditioner.
+    """
+    row_sums, gram, preconditioner = operator
     remainder = right_side.copy()
     direction = np.zeros_like(right_side)
-    search = remainder / diagonal
-    energy = float(remainder @ search)
-    # Fresh memory for every product of a million rows would cost as much as the product.
-    image, scratch = np.empty_like(search), np.empty_like(search)
+    search = remainder * preconditioner
+    energy = dot(remainder, search)
+    parts = parts_in_cache(len(search))
     most = 20 * right_side.size + 100 if budget is None else max(budget, 1)
     for used in range(1, most + 1):
-        product = kernel.transposed_times(search)
-        product *= inverse
-        np.multiply(row_sums, search, out=image)
-        image -= kernel.times(product)
-        curvature = float(search @ image)
+        image = gram(search)
+        curvature = 0.0
+        for part in parts:
+            image[part] = row_sums[part] * search[part] - image[part]
+            curvature += float(search[part] @ image[part])
         if not curvature > 0.0:
             break
         step = energy / curvature
-        direction += np.multiply(search, step, out=scratch)
-        image *= step
-        remainder -= image
-        if float(np.abs(remainder, out=scratch) @ problem.row_weights) <= goal:
+        previous, energy, error = energy, 0.0, 0.0
+        for part in parts:
+            direction[part] += step * search[part]
+            left_over = remainder[part]
+            left_over -= step * image[part]
+            error += float(np.abs(left_over) @ weights[part])
+            energy += float(left_over @ (left_over * preconditioner[part]))
+        if error <= goal:
             return direction, used, True
-        preconditioned = np.divide(remainder, diagonal, out=scratch)
-        previous, energy = energy, float(remainder @ preconditioned)
-        search *= energy / previous
-        search += preconditioned
+        growth = energy / previous
+        for part in parts:
+            search[part] = growth * search[part] + remainder[part] * preconditioner[part]
     if not direction.any():
-        direction = right_side / diagonal
+        direction = right_side * preconditioner
     return direction, used, False
 
 
@@ -122,9 +135,12 @@ def _without_constants(
 ) -> FloatArray:
     """Make the sum over each block zero: no step can change what constants add up to.
 
+    May be done in place.
+
     Each row gives in proportion to its target, so that small ones keep their digits.
     """
     if blocks is None:
-        return values - rows * (values.sum() / rows.sum())
+        values -= rows * (values.sum() / rows.sum())
+        return values
     share = np.bincount(blocks, values) / np.bincount(blocks, rows)
     return np.asarray(values - rows * share[blocks])

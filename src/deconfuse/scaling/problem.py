@@ -138,8 +138,9 @@ class ScalingProblem:
         if left.is_narrow and right.is_narrow and not self.spans_many_decades:
             x, y = left.plain, right.plain
             if not isinstance(matrix, np.ndarray):
-                row_sums = matrix @ y + self.epsilon * y.sum()
-                column_sums = matrix.T @ x + self.epsilon * x.sum()
+                row_sums, column_sums = matrix @ y, matrix.T @ x
+                row_sums += self.epsilon * y.sum()
+                column_sums += self.epsilon * x.sum()
             elif matrix.ndim == 2:
                 row_sums, column_sums = matrix.dot(y), x.dot(matrix)
             else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deconfuse.scaling.kernels import Kernel
+from deconfuse.scaling.kernels import Kernel, dot
 from deconfuse.scaling.problem import ScalingProblem
 
 __all__ = ["Sweeps", "sweep"]
@@ -41,7 +41,7 @@ def sweep(
     matrix is multiplied by them only where there is more to do.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
-    row_sums = kernel.times(np.ones(columns.shape))
+    row_sums = kernel.row_sums()
     previous = math.inf
     log_goal = math.log(goal)
     count = 0
@@ -52,7 +52,7 @@ def sweep(
         count += 1
         gap = left * row_sums
         gap -= rows
-        error = float(np.abs(gap, out=gap).dot(weights))
+        error = dot(np.abs(gap, out=gap), weights)
         if error <= goal or not error < math.inf or count == most:
             break
         if count >= _SETTLING_SWEEPS:
