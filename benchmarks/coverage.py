@@ -10,6 +10,7 @@ expect.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -126,34 +127,42 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw coverage against expected count, one line a setting."""
+    """Draw coverage against expected count, one panel a method and kind of labels."""
     import matplotlib as mpl
 
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
+    figure, axes = plt.subplots(2, 2, figsize=(8.5, 6.0), sharex=True, sharey=True)
     order = list(reversed(BINS))
-    for axis, method in zip(axes, ("row", "bi"), strict=True):
-        axis.axhspan(93, 97, color="#d9730d", alpha=0.15)
-        for key in dict.fromkeys((r["n_classes"], r["n_samples"], r["skewed"]) for r in rows):
+    settings = list(dict.fromkeys((r["n_classes"], r["n_samples"]) for r in rows))
+    colors = ("#9ecae1", "#4292c6", "#084594", "#d9730d")
+    for axis, (skewed, method) in zip(
+        axes.flat, product((False, True), ("row", "bi")), strict=True
+    ):
+        axis.axhspan(93, 97, color="#7a7a7a", alpha=0.15)
+        for setting, color in zip(settings, colors, strict=True):
             by = {
                 r["expected_from"]: np.nan if r["coverage"] is None else 100 * r["coverage"]
                 for r in rows
-                if (r["n_classes"], r["n_samples"], r["skewed"], r["method"]) == (*key, method)
+                if (r["n_classes"], r["n_samples"], r["skewed"], r["method"])
+                == (*setting, skewed, method)
             }
             axis.plot(
                 range(len(order)),
                 [by[low] for low, _ in order],
-                "o--" if key[2] else "o-",
+                "o-",
                 ms=4,
-                label=f"{key[0]} classes, {key[1]:,}{', skewed' if key[2] else ''}",
+                color=color,
+                label=f"{setting[0]} classes, {setting[1]:,} samples",
             )
         axis.set_xticks(range(len(order)), [f"≥ {low:g}" for low, _ in order])
+        axis.set_title(f"{method}-normalized, {'skewed' if skewed else 'even'} labels", fontsize=10)
+    for axis in axes[1]:
         axis.set_xlabel("expected count of the cell")
-        axis.set_title(f"{method}-normalized")
-    axes[0].set_ylabel("intervals that hold the truth, %")
-    axes[1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.02, 1.0))
+    for axis in axes[:, 0]:
+        axis.set_ylabel("intervals that hold the truth, %")
+    axes[0, 1].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 

@@ -68,7 +68,8 @@ def photograph(
     picture = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
     context.close()
     stream = io.BytesIO()
-    picture.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
+    # All colours: a palette would put steps into the legends.
+    picture.save(stream, "PNG", optimize=True)
     return stream.getvalue()
 
 

@@ -92,9 +92,9 @@ def _draw(folder: Path, errors_shared: dict[str, np.ndarray]) -> None:
         "Bi-normalized": skewed.normalize("bi"),
         "The even case, bi-normalized": even.normalize("bi"),
     }
-    figure, axes = plt.subplots(2, 3, figsize=(11, 7.4), layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(13, 7.4), layout="constrained")
     for ax, (title, matrix) in zip(axes.flat, panels.items(), strict=False):
-        dc.ConfusionMatrixDisplay(matrix).plot(ax=ax, include_values=False, colorbar=False)
+        dc.ConfusionMatrixDisplay(matrix).plot(ax=ax, include_values=False)
         ax.set_title(title, fontsize=11)
     ax = axes[1, 2]
     ax.boxplot(

@@ -131,14 +131,18 @@ def tell_apart(names: Sequence[str], width: int) -> list[str]:
     Examples
     --------
     >>> tell_apart(["northern mockingbird, juvenile", "northern cardinal, juvenile"], 15)
-    ['…mockingbird,…', '…cardinal, juv…']
+    ['…mockingbird…', '…cardinal…']
     """
     short = [shorten(name, width) for name in names]
     whole = dict(zip(short, names, strict=True))
     clashing = {text for text, name in zip(short, names, strict=True) if whole[text] != name}
-    others = set(names)
+    # What all names end with tells nothing.
+    end = _shared_end(names)
+    others = {name[: len(name) - end] for name in names}
     drawn = [
-        _abridge(name, others, width) if text in clashing else text
+        _abridge(name[: len(name) - end], others, width, is_open=end > 0)
+        if text in clashing
+        else text
         for text, name in zip(short, names, strict=True)
     ]
     owners: dict[str, str] = {}
@@ -150,8 +154,13 @@ def tell_apart(names: Sequence[str], width: int) -> list[str]:
     return drawn
 
 
-def _abridge(name: str, others: Collection[str], width: int) -> str:
-    """Return the parts of a name from where others turn off, as long as fit into ``width``."""
+def _abridge(name: str, others: Collection[str], width: int, *, is_open: bool) -> str:
+    """Return the parts of a name from where others turn off, as long as fit into ``width``.
+
+    An open name has more behind its end, which an ellipsis stands for.
+    """
+    if is_open:
+        return _abridge(name, others, width - 1, is_open=False).removesuffix("…") + "…"
     turns = sorted({_shared(name, other) for other in others if other != name})
     for whole_words in (True, False):
         # Of what several names share, the later turns say more about this one.
@@ -163,8 +172,18 @@ def _abridge(name: str, others: Collection[str], width: int) -> str:
             if len(text := _parts(name, turns, length, whole_words)) <= width
         ]
         if fitting:
-            return max(fitting, key=len)
+            # Of equally long ones the last has more letters and fewer ellipses.
+            return max(reversed(fitting), key=len)
     return shorten(name, width)
+
+
+def _shared_end(names: Sequence[str]) -> int:
+    """Return how many letters all names have in common at the end, whole words only."""
+    first, *others = {name[::-1] for name in names} or {""}
+    length = min((_shared(first, other) for other in others), default=0)
+    while length and first[length - 1].isalnum():
+        length -= 1
+    return length
 
 
 def _shared(one: str, other: str) -> int:

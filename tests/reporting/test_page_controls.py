@@ -416,9 +416,17 @@ def test_the_matrix_gets_the_room(
     assert reader.page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_recall_precision_bias_and_n_stand_beside_the_rows(open_page: Open) -> None:
-    for size in ((1366, 768), (1440, 900), (1920, 1080), (3840, 2160)):
-        assert open_page(size=size).layout()["columns"] == 4
+@pytest.mark.parametrize("n", [10, 24])
+def test_recall_precision_bias_and_n_stand_beside_the_rows(
+    open_page: Open, tmp_path: Path, n: int
+) -> None:
+    names = [f"Type 2 diabetes with complication {k}, unspecified" for k in range(n)]
+    path = dc.report(matrix(n, 9_000, names=names), tmp_path / "page.html")
+    for size in ((1280, 720), (1366, 768), (1440, 900), (1920, 1080), (3840, 2160)):
+        for order in ("given", "similarity"):
+            reader = open_page(f"#order={order}", path=path, size=size)
+            assert reader.layout()["columns"] == 4
+            assert reader.layout()["side"] >= 0.55 * size[1]
 
 
 def test_a_window_made_taller_gives_a_larger_matrix(open_page: Open) -> None:

@@ -30,6 +30,11 @@ export const APART = 14;
 export const FLOOR = 13;
 /** Width of a column of numbers beside the rows, in times of its type. */
 export const COLUMN = 2.75;
+/** Smallest type of these numbers. */
+const SMALL = 12;
+// Names that are cut to this can still be told apart, and a tree of this width can still be read.
+const SHORT_NAME = 76;
+const SLIM_TREE = 28;
 /** Numbers that may stand beside a row. */
 export const COLUMNS = /** @type {const} */ (["recall", "precision", "bias", "n"]);
 
@@ -65,38 +70,49 @@ export function layoutOf(room) {
   const font = fontOf(first.side / Math.min(room.span, room.n));
   if (font <= 12 || room.compact) return { ...first, font: Math.min(font, 12) };
   // Of a long name smaller letters show more.
-  const whole = (12 * (nameRoom(room.width) - 8)) / room.widest;
+  const whole = (12 * (roomBeside(room).names - 8)) / room.widest;
   return laidOut(room, clamp(whole, 12, font));
 }
 
-/** Most pixels that names of rows may take. @param {number} width of the canvas */
-function nameRoom(width) {
-  return width < 520 ? 76 : Math.min(325, width * 0.22);
+/**
+ * Most pixels that the names of rows and the tree may take: as many as leave room for the numbers beside the rows.
+ * @param {Parameters<typeof layoutOf>[0]} room
+ */
+function roomBeside({ width, maxHeight, tree, least = 0.78 * maxHeight, compact, strips = NO_STRIPS }) {
+  const narrow = width < 520;
+  const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
+  const beside = strips.answers > 0 ? APART + strips.answers * (narrow ? 40 : 3.8 * 12) : 0;
+  const spare = narrow || compact ? Infinity :
+    width - AXIS - bar - GAP - 8 - beside - least - COLUMNS.length * COLUMN * SMALL;
+  const treeMost = narrow ? SLIM_TREE : clamp(width * 0.09, 48, 72);
+  const branches = tree && !compact ? clamp(spare - SHORT_NAME, SLIM_TREE, treeMost) : 0;
+  const names = narrow ? SHORT_NAME : clamp(spare - branches, SHORT_NAME, Math.min(325, width * 0.22));
+  return { bar, tree: branches, names };
 }
 
 const NO_STRIPS = { answers: 0, backgrounds: 0, widest: 0 };
 
-/** @param {Parameters<typeof layoutOf>[0]} room @param {number} font @returns {Layout} */
-function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tree, least = 0.78 * maxHeight, compact, strips = NO_STRIPS }, font) {
+/** @param {Parameters<typeof layoutOf>[0]} given @param {number} font @returns {Layout} */
+function laidOut(given, font) {
+  const { width, maxHeight, n, span, widest, widestColumn = widest, least = 0.78 * maxHeight, compact, strips = NO_STRIPS } = given;
   const narrow = width < 520;
-  const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
-  const treeWidth = tree && !compact ? (narrow ? 28 : clamp(width * 0.09, 48, 72)) : 0;
+  const { bar, tree, names } = roomBeside(given);
   const grown = font / 12;
   const wide = (/** @type {number} */ measured) => measured * grown + 8;
   const room = wide(widest);
   const outcome = (strips.widest * stripFont(font)) / 12 + 8;
-  const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, nameRoom(width));
+  const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, names);
   const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font, bar));
   const answerWidth = narrow ? 40 : 3.8 * clamp(font, 12, 18);
   const backgroundHeight = 2.7 * clamp(font, 11, 16);
   const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;
   const below = strips.backgrounds > 0 ? APART + strips.backgrounds * backgroundHeight : 0;
-  const most = Math.max(80, width - x - treeWidth - 8 - beside);
+  const most = Math.max(80, width - x - tree - 8 - beside);
   const readable = !compact && !narrow;
   // Small enough that all of them fit, where that can be read.
-  const columnWidth = COLUMN * clamp(Math.min(font, (most - least) / COLUMN / COLUMNS.length), 12, 18);
+  const columnWidth = COLUMN * clamp(Math.min(font, (most - least) / COLUMN / COLUMNS.length), SMALL, 18);
   // As many columns as leave the cells their size.
-  const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side) / columnWidth), 0, readable ? COLUMNS.length : 0);
+  const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side + 0.5) / columnWidth), 0, readable ? COLUMNS.length : 0);
   const fitting = (/** @type {number} */ top) => {
     const high = Math.max(narrow ? most : 240, maxHeight - top - below - 6);
     const kept = columnsBeside(Math.min(most, high, least));
@@ -120,8 +136,8 @@ function laidOut({ width, maxHeight, n, span, widest, widestColumn = widest, tre
     labelWidth: Math.max(labelWidth, x - AXIS - bar - GAP),
     labelHeight,
     upright,
-    tree: treeWidth,
-    columns: side / Math.min(span, n) >= 12 ? columnsBeside(side - 0.5) : 0,
+    tree,
+    columns: side / Math.min(span, n) >= 12 ? columnsBeside(side) : 0,
     columnWidth,
     answers: strips.answers,
     answerWidth,

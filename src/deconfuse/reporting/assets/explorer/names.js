@@ -85,9 +85,26 @@ function abridged(letters, among, fits) {
   return fitted(letters.join(""), fits);
 }
 
+/**
+ * How many letters all names have in common at the end, whole words only: "…0, old" and "…10, old" share ", old".
+ * @param {string[][]} among
+ */
+function sharedEnd(among) {
+  const [first, ...others] = among.map((letters) => letters.toReversed());
+  if (others.length === 0) return 0;
+  let length = Math.min(...others.map((other) => shared(first, other)));
+  while (length > 0 && /[\p{L}\p{N}]/u.test(first[length - 1])) length--;
+  return length;
+}
+
 /** The letters of each name. @param {string[]} names */
 export function lettersOf(names) {
   return [...new Set(names.map(lineOf))].map((line) => [...line]);
+}
+
+/** @param {string} text with an ellipsis at its end */
+function closed(text) {
+  return text.endsWith("…") ? text : `${text}…`;
 }
 
 /**
@@ -98,7 +115,13 @@ export function lettersOf(names) {
  */
 export function tellApart(names, fits, among = lettersOf(names)) {
   const lines = names.map(lineOf);
-  const drawn = lines.map((line) => (line.length < 400 && fits(line) ? line : abridged([...line], among, fits)));
+  // What all names end with tells nothing.
+  const end = sharedEnd(among);
+  const without = (/** @type {string[]} */ letters) => letters.slice(0, letters.length - end);
+  const parts = end > 0 ? among.map(without) : among;
+  const short = (/** @type {string} */ line) => end === 0 ? abridged([...line], among, fits) :
+    closed(abridged(without([...line]), parts, (text) => fits(closed(text))));
+  const drawn = lines.map((line) => (line.length < 400 && fits(line) ? line : short(line)));
   // Still the same where there is next to no room: the place among all tells them apart.
   for (const k of clashes(drawn, lines).flat()) {
     const mark = `·${k + 1}`;

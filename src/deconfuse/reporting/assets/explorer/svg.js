@@ -265,7 +265,7 @@ function stripCell(pane, strip, unit, { x, y, wide, high }) {
  */
 export function legendsOf(pane, written = (name) => name) {
   const other = written(cut(pane.names[pane.model], 20));
-  const said = { diagonal: "diagonal", off: "off the diagonal", worse: `worse in ${other}`, better: `better in ${other}` };
+  const said = { diagonal: "diagonal", off: "off the diagonal, own scale", worse: `worse in ${other}`, better: `better in ${other}` };
   const kinds = /** @type {(keyof typeof said)[]} */ (pane.kind === "difference" ? ["worse", "better"] : ["diagonal", "off"]);
   return kinds.map((name) => {
     const scale = name === "diagonal" ? pane.diagonal : pane.off;
