@@ -17,6 +17,13 @@ function superscript(exponent) {
   return (exponent < 0 ? "⁻" : "") + digits;
 }
 
+/** A share in at most four letters; only what is exactly 0 or 1 says so. @param {number} value */
+export function share(value) {
+  if (Number.isNaN(value)) return NOTHING;
+  if (value === 0 || value === 1) return String(value);
+  return value < 0.005 ? "<.01" : value >= 0.995 ? ">.99" : value.toFixed(2);
+}
+
 /**
  * Three significant digits, commas between thousands, powers of ten where they are shorter.
  * @param {number} value

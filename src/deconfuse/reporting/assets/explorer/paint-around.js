@@ -2,7 +2,7 @@
 
 import { clamp } from "./arrays.js";
 import { inkOn } from "./color.js";
-import { brief, short, times } from "./format.js";
+import { brief, share, short, times } from "./format.js";
 import { COLUMN, COLUMNS, cornerFont } from "./layout.js";
 import { FONT, cellSize, clipCells, left, top } from "./paint.js";
 import { stripBox } from "./paint-outcomes.js";
@@ -131,8 +131,8 @@ export function paintColumns(g, scene) {
   const edge = layout.edge + layout.tree + 3;
   const metrics = pane.metrics();
   const text = {
-    recall: (/** @type {number} */ unit) => short(metrics.recall[unit], 2),
-    precision: (/** @type {number} */ unit) => short(metrics.precision[unit], 2),
+    recall: (/** @type {number} */ unit) => share(metrics.recall[unit]),
+    precision: (/** @type {number} */ unit) => share(metrics.precision[unit]),
     bias: (/** @type {number} */ unit) => short(metrics.bias[unit], 2),
     n: (/** @type {number} */ unit) => brief(metrics.n[unit]),
   };
