@@ -85,7 +85,7 @@ def test_every_module_has_a_row() -> None:
 
 
 def test_no_two_modules_have_one_name() -> None:
-    names = [name.split(".")[-1] for name in modules() if not name.startswith("experiments")]
+    names = [name.split(".")[-1] for name in modules()]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 

@@ -69,7 +69,7 @@ def _spoken(command: Any) -> dict[str, str]:
 
 
 def _experiment_command(name: str) -> Any:
-    from deconfuse.experiments.commands import data_app, reproduce
+    from deconfuse.experiments.reproduce_command import data_app, reproduce
 
     holder = data_app
     if name == "reproduce":
