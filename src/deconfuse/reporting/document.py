@@ -322,9 +322,9 @@ def _errors(diagnosis: Diagnosis) -> Table:
         ),
         align="llrrrrr",
         title=(
-            "Largest errors: how many times a typical error"
-            f" ({significant(math.exp(diagnosis.attribution.base))} samples), as the product of a"
-            " factor of the pair, of the true class and of the predicted class"
+            "Largest errors: how many times what two average classes have"
+            f" ({significant(math.exp(diagnosis.attribution.base))} samples on average), as the"
+            " product of a factor of the pair, of the true class and of the predicted class"
         ),
     )
 
@@ -335,7 +335,7 @@ def comparison_document(comparison: Comparison) -> Document:
     if (comparison.p_values < 1 - comparison.level).any():
         order = "surest differences first, then the largest that may be chance"
     table = Table(
-        head=("true", "predicted", "first", "second", "difference", "± error", "p (corrected)"),
+        head=("true", "predicted", "first", "second", "difference", "p (corrected)"),
         rows=_named(
             2,
             [
@@ -345,13 +345,12 @@ def comparison_document(comparison: Comparison) -> Document:
                     f"{cell.first:.4f}",
                     f"{cell.second:.4f}",
                     f"{cell.difference:+.4f}",
-                    f"{cell.standard_error:.4f}",
                     "–" if math.isnan(cell.p_value) else f"{cell.p_value:.3g}",
                 )
                 for cell in comparison.top(_ROWS)
             ],
         ),
-        align="llrrrrr",
+        align="llrrrr",
         title=(
             f"Bi-normalized cells, {order}. Label shares and prediction bias are taken out, so that"
             " the diagonal is not the recall"
