@@ -45,7 +45,7 @@ export function waterfallChart(fall) {
   const x = (/** @type {number} */ value) => 4 + ((width - 8) * (Math.log(value) - low)) / (high - low);
   const said = { similarity: "similarity", label: "label factor", prediction: "prediction factor" };
   const row = (/** @type {string} */ name, /** @type {any} */ mark, /** @type {string} */ value) => {
-    const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, "aria-hidden": "true" });
+    const bar = s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, preserveAspectRatio: "none", "aria-hidden": "true" });
     bar.append(...mark);
     return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bar), h("td", { class: "number" }, value));
   };

@@ -74,6 +74,11 @@ export function layoutOf(room) {
   return laidOut(room, clamp(whole, 12, font));
 }
 
+/** What the square of cells keeps: outcomes are part of the picture. @param {number} least @param {number} beside pixels of outcomes */
+function cellsLeft(least, beside) {
+  return Math.max(0.7 * least, least - beside);
+}
+
 /**
  * Most pixels that the names of rows and the tree may take: as many as leave room for the numbers beside the rows.
  * @param {Parameters<typeof layoutOf>[0]} room
@@ -83,7 +88,7 @@ function roomBeside({ width, maxHeight, tree, least = 0.78 * maxHeight, compact,
   const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
   const beside = strips.answers > 0 ? APART + strips.answers * (narrow ? 40 : 3.8 * 12) : 0;
   const spare = narrow || compact ? Infinity :
-    width - AXIS - bar - GAP - 8 - beside - least - COLUMNS.length * COLUMN * SMALL;
+    width - AXIS - bar - GAP - 8 - beside - cellsLeft(least, beside) - COLUMNS.length * COLUMN * SMALL;
   const treeMost = narrow ? SLIM_TREE : clamp(width * 0.09, 48, 72);
   const branches = tree && !compact ? clamp(spare - SHORT_NAME, SLIM_TREE, treeMost) : 0;
   const names = narrow ? SHORT_NAME : clamp(spare - branches, SHORT_NAME, Math.min(325, width * 0.22));
@@ -108,19 +113,20 @@ function laidOut(given, font) {
   const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;
   const below = strips.backgrounds > 0 ? APART + strips.backgrounds * backgroundHeight : 0;
   const most = Math.max(80, width - x - tree - 8 - beside);
+  const cells = cellsLeft(least, beside);
   const readable = !compact && !narrow;
   // Small enough that all of them fit, where that can be read.
-  const columnWidth = COLUMN * clamp(Math.min(font, (most - least) / COLUMN / COLUMNS.length), SMALL, 18);
+  const columnWidth = COLUMN * clamp(Math.min(font, (most - cells) / COLUMN / COLUMNS.length), SMALL, 18);
   // As many columns as leave the cells their size.
   const columnsBeside = (/** @type {number} */ side) => clamp(Math.floor((most - side + 0.5) / columnWidth), 0, readable ? COLUMNS.length : 0);
   const fitting = (/** @type {number} */ top) => {
     const high = Math.max(narrow ? most : 240, maxHeight - top - below - 6);
-    const kept = columnsBeside(Math.min(most, high, least));
+    const kept = columnsBeside(Math.min(most, high, cells));
     return Math.min(most - kept * columnWidth, high);
   };
   const flat = 18 * grown + bar + GAP + 2;
   const upright = room > fitting(flat) / Math.min(span, n);
-  const standing = (/** @type {number} */ needed) => clamp(needed, 36, narrow ? 76 : clamp(maxHeight * 0.14, 60, 118 * grown));
+  const standing = (/** @type {number} */ needed) => clamp(needed, 36, narrow ? SHORT_NAME : clamp(maxHeight * 0.14, SHORT_NAME, 118 * grown));
   const labelHeight = Math.max(upright ? standing(wide(widestColumn)) : 18 * grown,
     strips.answers > 0 && outcome > answerWidth ? standing(outcome) : 0);
   const y = Math.ceil(labelHeight + bar + GAP + 2);

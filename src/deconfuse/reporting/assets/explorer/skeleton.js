@@ -1,7 +1,7 @@
 // The parts of the page that do not change: who this is about, and the line at the bottom.
 
 import { h, nameText } from "./dom.js";
-import { count, percent, plural, short } from "./format.js";
+import { count, isolate, percent, plural, short } from "./format.js";
 
 /** The numbers every classifier is asked for. @param {import("./model.js").Model} model */
 function scoresText({ scores, outcomes }) {
@@ -14,6 +14,11 @@ function scoresText({ scores, outcomes }) {
 /** @param {import("./model.js").Model} model */
 function samplesText({ total, samples, outcomes }) {
   return outcomes.size > 0 ? `${count(total)} of ${plural(samples, "sample")} with classes` : plural(total, "sample");
+}
+
+/** A sentence in which names of another direction stay where they are. @param {string} sentence */
+function withIsolatedNames(sentence) {
+  return sentence.replace(/“[^”]*”/gu, isolate);
 }
 
 /** A headline without its first sentence, where that tells the sizes that stand below it. @param {string} headline */
@@ -30,7 +35,7 @@ export function headerOf(study, search, icons) {
     "b", {}, nameText(model.name)), h("span", {}, samplesText(model)), h("span", { class: "metrics" }, scoresText(model))));
   const headline = findingsOf(study.headline);
   return h("header", {}, h("div", { class: "corner" }, search, icons),
-    h("p", { class: `headline ${headline.length > 320 ? "longest" : headline.length > 160 ? "long" : ""}` }, headline),
+    h("p", { class: `headline ${headline.length > 320 ? "longest" : headline.length > 160 ? "long" : ""}` }, withIsolatedNames(headline)),
     h("div", { class: "identity soft" }, h("h1", {}, nameText(study.title)), h("span", {}, classes), ...models, models.length === 1
       && h("span", {}, "true on rows, predicted on columns")),
   );

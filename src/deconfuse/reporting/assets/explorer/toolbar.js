@@ -4,7 +4,16 @@ import { h } from "./dom.js";
 import { METHODS, SUMS, isGeometric } from "./model.js";
 import { ORDERS } from "./order.js";
 import { modelOf } from "./panes.js";
+import { tellApart } from "./names.js";
 import { LEAST, geometryOf, methodsOf, modelChoices } from "./state.js";
+
+// Names of two models where the row of controls is narrow.
+const MODEL_LETTERS = 11;
+
+/** A name as it is shown with room and without. @param {string} whole @param {string} brief */
+function named(whole, brief) {
+  return whole === brief ? [h("bdi", {}, whole)] : [h("bdi", { class: "whole" }, whole), h("bdi", { class: "brief" }, brief)];
+}
 
 /**
  * @param {any} study @param {import("./state.js").Store} store
@@ -53,10 +62,11 @@ export function toolbar(study, store, act) {
     (study.models.length === 2 ? "difference" : `${study.models[modelOf("bi", choice)].name} − ${study.models[0].name}`) :
     study.models[Number(choice)].name;
   const choices = study.models.length > 1 ? modelChoices(study.models.length) : [];
+  const brief = tellApart(study.models.map((/** @type {any} */ model) => model.name), (text) => text.length <= MODEL_LETTERS);
   // Three buttons for two models; more of them are picked from a list.
   const models = choices.length === 3 ? h("div", { class: "choices models", role: "group", "aria-label": "model" },
-    ...choices.map((value) => h("button", { class: "choice", "data-model": value, onclick: () => act.model(value) }, h("bdi", {},
-      called(value))))) : null;
+    ...choices.map((value) => h("button", { class: "choice", "data-model": value, title: called(value), onclick: () => act.model(value) },
+      ...named(called(value), brief[Number(value)] ?? called(value))))) : null;
   const picker = choices.length > 3 ? select("model", "model", choices.map((value) => option(value, called(value))), act.model) : null;
   const element = h("div", { class: "toolbar", role: "group", "aria-label": "view" },
     h("div", { class: "choices", role: "group", "aria-label": "normalization" }, ...buttons),
