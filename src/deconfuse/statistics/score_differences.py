@@ -57,7 +57,7 @@ class RecallDifferences:
         The difference is the second minus the first.
     p_values : ndarray of shape (n_classes,)
         Of no difference, corrected for the number of classes by Holm's method. Exact: Fisher's
-        test, or McNemar's for paired samples, both as mid-p.
+        test, or McNemar's for paired samples.
     """
 
     first: FloatArray
@@ -257,7 +257,7 @@ class Scores:
         known = ~np.isnan(first + second)
         result = np.full(len(first), np.nan)
         if self.agreed is not None:
-            result[known] = mcnemar(*self._only_right())[known]
+            result[known] = mcnemar(*self._only_right(), mid_p=False)[known]
             return result
         n = [np.rint(self._samples(cells)[known]) for cells in self._both]
         hits = [np.rint(r[known] * m) for r, m in zip((first, second), n, strict=True)]
@@ -271,8 +271,8 @@ class Scores:
         return self.first.values.diagonal() - both, self.second.values.diagonal() - both
 
 
-def mcnemar(first_only: FloatArray, second_only: FloatArray) -> FloatArray:
-    """Return McNemar's exact test as a two-sided mid-p.
+def mcnemar(first_only: FloatArray, second_only: FloatArray, *, mid_p: bool = True) -> FloatArray:
+    """Return McNemar's exact test, two-sided, by default as a mid-p.
 
     Examples
     --------
@@ -280,18 +280,24 @@ def mcnemar(first_only: FloatArray, second_only: FloatArray) -> FloatArray:
     0.0225
     """
     fewer, total = np.minimum(first_only, second_only), first_only + second_only
-    tail = binom.cdf(fewer, total, 0.5) - 0.5 * binom.pmf(fewer, total, 0.5)
+    tail = binom.cdf(fewer, total, 0.5)
+    if mid_p:
+        tail = tail - 0.5 * binom.pmf(fewer, total, 0.5)
     return np.asarray(np.where(first_only == second_only, 1.0, np.minimum(2 * tail, 1.0)))
 
 
 def fisher(
     first_hits: FloatArray, second_hits: FloatArray, first_n: FloatArray, second_n: FloatArray
 ) -> FloatArray:
-    """Return Fisher's exact test of equal shares as a two-sided mid-p: twice the smaller tail."""
+    """Return Fisher's exact test of equal shares, two-sided: twice the smaller tail.
+
+    Not as a mid-p: among many classes the smallest counts, and there a mid-p is up to twice too
+    small.
+    """
     tails = []
     for mine, of, rest in ((first_hits, first_n, second_n), (second_hits, second_n, first_n)):
         law = hypergeom(of + rest, first_hits + second_hits, of)
-        tails.append(law.sf(mine) + 0.5 * law.pmf(mine))
+        tails.append(law.sf(mine - 1))
     return np.asarray(np.minimum(2 * np.minimum(*tails), 1.0))
 
 
