@@ -38,7 +38,6 @@ CHUNK = 1 << 16
 
 # Integers of an array are their own codes where all are below this bound.
 _OWN_CODES = 1 << 22
-_SCORES_HINT = "if these are scores, take the class of the highest: `scores.argmax(axis=1)`."
 ONE_CLASS_HINT = (
     "give one class per sample: of several guesses (top-k, a Hugging Face pipeline) the first, as"
     " in `[guesses[0]['label'] for guesses in output]`; of scores the highest, as in"
@@ -269,7 +268,8 @@ class LabelColumn:
         if not value.is_integer():
             raise InputError(
                 f"Values of {self.name} must be class labels, got the fraction {value}.",
-                hint=f"{_SCORES_HINT[:-1]} or, for two classes, `scores > 0.5`.",
+                hint="if these are scores, take the class of the highest: `scores.argmax(axis=1)`"
+                " or, for two classes, `scores > 0.5`.",
             )
         if abs(value) > 2.0**53:
             raise self._too_large(value)
@@ -404,7 +404,7 @@ def _coded_by_polars(series: Any) -> Coded:
 def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
     """Return the error for scores, tables and lists where a column was expected."""
     given = "a sequence for each sample" if shape is None else f"shape {shape}"
-    hint = _SCORES_HINT if shape is not None else ONE_CLASS_HINT
+    hint = ONE_CLASS_HINT
     if shape is not None and len(shape) == 2 and shape[1] == 1:
         hint = "flatten it with `.ravel()`, or select the column."
     return InputError(
