@@ -20,8 +20,6 @@ from deconfuse.scaling.problem import ScalingProblem
 __all__ = ["KrylovRun", "newton_krylov"]
 
 _STALL_STEPS = 25
-# From this error on the Hessian hardly changes, and its diagonal is good enough for all steps.
-_NEARLY_SOLVED = 0.01
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,8 @@ def newton_krylov(
         # Solve each step only as well as its own accuracy deserves, and no better than asked for.
         forcing = max(0.5 * goal / error, min(0.1, np.sqrt(error)))
         budget = None if max_products is None else max_products - products
-        if steps == 0 or error > _NEARLY_SOLVED:
-            preconditioner = _jacobi(kernel, row_sums, inverse)
         right_side = _without_constants(-gradient, rows, blocks)
-        operator = row_sums, kernel.gram(inverse), preconditioner
+        operator = row_sums, kernel.gram(inverse), _jacobi(kernel, row_sums, inverse)
         direction, used, is_solved = _solve(operator, right_side, weights, forcing * error, budget)
         products += used
         if not is_solved and max_products is not None and products >= max_products:
