@@ -61,7 +61,7 @@ KEYS = {
     "FindingPayload": "kind severity sentence advice cells classes ranks",
     "GroupPayload": "name classes",
     "KindPayload": "name title",
-    "LimitsPayload": "few_samples level quantile wide_ratio",
+    "LimitsPayload": "few_samples few_labels level quantile wide_ratio",
     "BucketPayload": "n_classes",
     "BucketValuesPayload": "row col",
     "DirectoryPayload": (

@@ -423,7 +423,7 @@ def lowest_recall_is_true(rest: str, seen: Counts) -> bool:
     enough = seen.effective_labels >= 10 - 1e-6
     hits = np.diag(seen.counts)
     told = re.search(
-        rf"(Among these, )?{NAME} has the lowest recall"
+        rf"(Among samples with a class, )?{NAME} has the lowest recall"
         r"( of classes with 10 (?:effective )?labels or more)?:"
         rf" {NUMBER} of {NUMBER} (?:is|are) right, {NUMBER} (?:is|are) predicted as {NAME}\.",
         rest,

@@ -36,8 +36,9 @@ from deconfuse.reporting.payload import (
 from deconfuse.reporting.samples import PageCells, Samples, sample_positions, samples_payload
 from deconfuse.reporting.study import Shown, Study
 from deconfuse.statistics.bias import WIDE_RATIO
+from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.comparison_text import counted_cells
-from deconfuse.statistics.reliability import FEW_SAMPLES
+from deconfuse.statistics.reliability import FEW_LABELS, FEW_SAMPLES
 
 if TYPE_CHECKING:
     from deconfuse._checks import Label
@@ -74,7 +75,11 @@ def summarize(study: Study, title: str) -> ReportPayload:
         labels=(*labels, f"other ({hidden:,} classes)") if shown.bucket else labels,
         outcomes=study.outcomes,
         limits=LimitsPayload(
-            FEW_SAMPLES, study.level, float(norm.ppf(0.5 + study.level / 2)), WIDE_RATIO
+            FEW_SAMPLES * sample_unit(first),
+            FEW_LABELS * sample_unit(first),
+            study.level,
+            float(norm.ppf(0.5 + study.level / 2)),
+            WIDE_RATIO,
         ),
         models=tuple(model_payload(study, name) for name in study.names),
         findings=_findings(study),

@@ -221,11 +221,13 @@ class GroupPayload:
 class LimitsPayload:
     """What the page needs to judge as Python does.
 
-    Below how many samples a cell is hatched; the level of the intervals, and its quantile; how many
+    Below how many samples a cell is hatched, and below how many labels or predictions a row or a
+    column (in the unit of the weights); the level of the intervals, and its quantile; how many
     times its low end the high end of a ratio's interval is, where the ratio is not told.
     """
 
     few_samples: float
+    few_labels: float
     level: float
     quantile: float
     wide_ratio: float

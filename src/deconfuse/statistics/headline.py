@@ -91,7 +91,7 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
     what = "effective labels" if cm.is_weighted else "labels"
     is_part = ((effective > 0) & (effective < _FEW)).any()
     few = f" of classes with {_FEW} {what} or more" if is_part else ""
-    start = f"{'Among these, ' if cm.outcomes else ''}{name(cm.labels[worst])}"
+    start = f"{'Among samples with a class, ' if cm.outcomes else ''}{name(cm.labels[worst])}"
     if len(lowest) > 1:
         told = f"have the lowest recall{few}: {proportion(recall.min())}."
         return [f"{start}{_others(len(lowest) - 1)} {told}"]

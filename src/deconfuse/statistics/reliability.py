@@ -17,16 +17,18 @@ from deconfuse._text import significant
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import sample_unit
 
-__all__ = ["FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability"]
+__all__ = ["FEW_LABELS", "FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability"]
 
 FloatArray = NDArray[np.float64]
 Grade = Literal["good", "fair", "poor"]
 
 #: A cell with fewer effective samples than this is marked.
 FEW_SAMPLES = 5
-# A class is fair below the first value, poor below the second (effective samples) ...
-_SAMPLES = (50, 10)
-# ... or above these shares of its row that epsilon invented, or that move with epsilon.
+#: A class with fewer effective samples than this is poor ...
+FEW_LABELS = 10
+# ... fair below this number ...
+_FAIR_SAMPLES = 50
+# ... and both above these shares of its row that epsilon invented, or that move with epsilon.
 _SHARES = (0.05, 0.2)
 # A cell is unstable when it changes by more than this factor between epsilon / 10 and x 10.
 _UNSTABLE_FACTOR = 2.0
@@ -197,13 +199,13 @@ class Reliability:
 def _grade(size: float, share: float, shift: float) -> tuple[Grade, tuple[str, ...]]:
     """Return the grade of a class by its effective samples and what epsilon does to it, and why."""
     reasons = []
-    if size < _SAMPLES[0]:
+    if size < _FAIR_SAMPLES:
         reasons.append(f"counts for {significant(size)} samples")
     if share > _SHARES[0]:
         reasons.append(f"{share:.0%} of it comes from epsilon, not from samples")
     if shift > _SHARES[0]:
         reasons.append(f"{shift:.0%} of it depends on the choice of epsilon")
-    if size < _SAMPLES[1] or max(share, shift) > _SHARES[1]:
+    if size < FEW_LABELS or max(share, shift) > _SHARES[1]:
         return "poor", tuple(reasons)
     return "fair" if reasons else "good", tuple(reasons)
 

@@ -24,6 +24,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
   const cols = counts[0].map((_, j) => counts.reduce((sum, row) => sum + row[j], 0));
   const total = rows.reduce((a, b) => a + b, 0);
   const ones = Array(n).fill(1);
+  const bias = cols.map((_, j) => counts.reduce((sum, row, i) => sum + (rows[i] ? row[j] / rows[i] : 0), 0));
   const scaling = (l, r, e = 0) => ({ epsilon: e, left: encode(l, "f8"), right: encode(r, "f8"), status: "converged", residual: 0 });
   return {
     schema_version: 2,
@@ -32,7 +33,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
     headline: "A test.",
     labels: labels ?? counts.map((_, k) => `c${k}`),
     outcomes: [],
-    limits: { few_samples: 5, level: 0.95, quantile: 1.959964, wide_ratio: 3 },
+    limits: { few_samples: 5, few_labels: 10, level: 0.95, quantile: 1.959964, wide_ratio: 3 },
     models: [{
       name: "A", total, n_samples: total, outcomes: [], weighted: false, cells: encode(cells, "u4"), counts: encode(values, "u4"),
       scalings: {
@@ -41,7 +42,7 @@ export function payloadOf(counts, { labels, left, right, epsilon = 0, grades, mo
       },
       intervals: null, attribution: null, bucket_values: null, headline: "", scores: { accuracy: 1, balanced_accuracy: 1, macro_f1: 1 },
       classes: {
-        bias: encode(ones, "f4"), bias_low: encode(ones, "f4"), bias_high: encode(ones, "f4"), verdicts: Array(n).fill("even"),
+        bias: encode(bias, "f8"), bias_low: encode(ones, "f4"), bias_high: encode(ones, "f4"), verdicts: Array(n).fill("even"),
         grades: grades ?? Array(n).fill("good"), reasons: Array(n).fill(""),
         condition: "if all classes were equally frequent",
       },

@@ -117,6 +117,15 @@ test("cells are trusted for what they rest on", () => {
   assert.equal(trustSentence("", facts, names, String), "");
 });
 
+test("rows and columns of few samples are hatched where a method divides by them", () => {
+  const study = readStudy(payloadOf([[90, 0, 6], [0, 7, 0], [0, 0, 3]], { grades: ["poor", "good", "good"] }));
+  const frame = frameOf(study, new Map(), STATE);
+  const trusted = (method, i, j) => trustOf(paneOf(study, frame, { method, model: "0", log: false }), 3, i, j, study.limits);
+  assert.equal(trusted("bi", 0, 0), "", "what epsilon would do says nothing without epsilon");
+  assert.deepEqual(["row", "col", "all", "bi"].map((method) => trusted(method, 0, 2)), ["", "thin", "", "thin"]);
+  assert.deepEqual(["row", "col", "all", "bi"].map((method) => trusted(method, 1, 1)), ["thin", "thin", "", "thin"]);
+});
+
 test("the waterfall ends at the observed count", () => {
   const payload = payloadOf(COUNTS, { epsilon: 0.5 });
   payload.models[0].attribution = { base: 13, label: encode([2, 0.5, 1], "f8"), prediction: encode([1.5, 0.7, 1], "f8") };

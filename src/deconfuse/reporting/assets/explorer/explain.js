@@ -30,7 +30,7 @@ export function trustOf(pane, n, i, j, limits) {
   const counted = pane.counts[i * n + j];
   if (counted === 0) return pane.invented ? TRUST.NONE : TRUST.FINE;
   if (counted < limits.few_samples) return TRUST.FEW;
-  return pane.poor[i] || pane.poor[j] ? TRUST.THIN : TRUST.FINE;
+  return pane.poor.rows[i] || pane.poor.cols[j] ? TRUST.THIN : TRUST.FINE;
 }
 
 /**

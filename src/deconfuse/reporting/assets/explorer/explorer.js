@@ -242,6 +242,8 @@ export class Explorer {
   render(animate) {
     const { state } = this.store;
     const { selection } = state;
+    // Two large matrices need the width of a panel: theirs comes above the findings.
+    this.body.classList.toggle("stacked", state.beside !== "");
     // A sheet has a width of its own, which the window does not know.
     const width = this.printing ? SHEET.width : this.stagePanes.clientWidth;
     const main = this.pane(this.playing ? "counts" : state.method, state.model);
@@ -302,7 +304,7 @@ export class Explorer {
     const { state } = this.store;
     // Panels follow what they show, not the window: panning must stay light.
     const key =
-      `${state.near} ${state.method} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${this.playing} ${JSON.stringify(state.selection)}`;
+      `${state.near} ${state.method} ${state.beside} ${state.model} ${state.scale} ${this.theme} ${state.collapsed} ${this.playing} ${JSON.stringify(state.selection)}`;
     if (key !== this.panelKey) {
       this.panelKey = key;
       this.inspector.replaceChildren(...this.#inspected(pane), ...scatterContent(this.study, this.frame, unitSelection,
@@ -311,7 +313,7 @@ export class Explorer {
       if (unitSelection && this.options.page && getComputedStyle(this.inspector).bottom === "0px") this.#uncover(unitSelection);
       this.live.textContent = unitSelection ? spoken(pane, this.frame, unitSelection) : "";
     }
-    if (!state.selection && this.study.models.length === 1 && this.inspector.clientWidth > 0) {
+    if (!state.selection && !state.beside && this.study.models.length === 1 && this.inspector.clientWidth > 0) {
       this.before.show({ ...scene, pane: this.pane("counts", "0"), room: { width: this.inspector.clientWidth, maxHeight: 300,
         tree: false, compact: true } }, false);
     }
@@ -339,6 +341,8 @@ export class Explorer {
         "×"), ...inspectorContent(context, state.selection)];
     }
     if (study.models.length > 1) return comparingContent(study, overlapLine);
+    // Beside one another the large ones tell it.
+    if (state.beside) return [];
     return storyContent(study, { canvas: this.before.canvas, play: () => this.play(), playing: this.playing,
       motion: motionAllowed(), follow: (finding) => this.#follow(finding) });
   }

@@ -75,9 +75,8 @@ function cellContent(context, i, j) {
   const words = valueWords(model, rows.some((row) => row.interval !== null));
   const trust = trustOf(pane, n, i, j, study.limits);
   const names = { true: isolate(units[i].label), pred: isolate(units[j].label) };
-  const reason = (/** @type {number} */ unit) => (pane.poor[unit] ? reasonsOf(pane, model, unit, units[unit].members[0]) : "");
-  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels: pane.unseen[i] ? 0 : labels, reasons: [reason(i), reason(
-      j)] }, names, short);
+  const warning = trustSentence(trust, { count: counted, epsilon: pane.epsilon, labels: pane.unseen[i] ? 0 : labels, reasons: [rowReason(pane, model, i, units), columnReason(pane,
+      model, j, units)] }, names, short);
   return [
     h("h2", {}, h("span", { class: "soft" }, "true "), nameText(units[i].label), h("br"), h(
     "span", { class: "soft" }, "predicted "), nameText(units[j].label)),
@@ -101,12 +100,21 @@ function cellContent(context, i, j) {
 }
 
 /**
- * Why a class is to be read with care; what epsilon does is said where it is added.
- * @param {any} pane @param {any} model @param {number} unit @param {number} k class
+ * Why a row is to be read with care; what epsilon does is said where it is added.
+ * @param {import("./panes.js").Pane} pane @param {any} model @param {number} unit @param {import("./groups.js").Unit[]} units
  */
-function reasonsOf(pane, model, unit, k) {
-  if (pane.epsilon > 0) return model.classes.reasons[k];
-  return pane.poor[unit] ? "it rests on few samples" : "";
+function rowReason(pane, model, unit, units) {
+  if (!pane.poor.rows[unit]) return "";
+  return pane.epsilon > 0 ? model.classes.reasons[units[unit].members[0]] : `it has ${plural(pane.labelCounts[unit], "label")}`;
+}
+
+/**
+ * The same of a column.
+ * @param {import("./panes.js").Pane} pane @param {any} model @param {number} unit @param {import("./groups.js").Unit[]} units
+ */
+function columnReason(pane, model, unit, units) {
+  if (!pane.poor.cols[unit]) return "";
+  return pane.epsilon > 0 ? model.classes.reasons[units[unit].members[0]] : `it has ${plural(pane.predictionCounts[unit], "prediction")}`;
 }
 
 /** @param {any} model @param {number} i @param {number} j @param {boolean} shown */
@@ -230,6 +238,7 @@ function classContent(context, k, kind) {
   const model = shownModel(context);
   const single = units[k].members.length === 1;
   const own = units[k].members[0];
+  const care = rowReason(pane, model, k, units) || columnReason(pane, model, k, units);
   const values = pane.kind === "difference" ? pane.counts : pane.values;
   const list = (/** @type {"row"|"col"} */ side, /** @type {string} */ title) => {
     const company = companyOf(values, pane.counts, n, k, side, 6);
@@ -256,7 +265,7 @@ function classContent(context, k, kind) {
       h("tr", {}, h("th", {}, "right"), h("td", { class: "number" }, count(right)), h(
       "td", { class: "number soft" }, labels > 0 ? `${percent(right / labels)} of labels` : "–")))),
     single && biasLine(model, own),
-    single && reasonsOf(pane, model, k, own) && h("p", { class: "warning" }, `Read with care: ${reasonsOf(pane, model, k, own)}.`),
+    single && care && h("p", { class: "warning" }, `Read with care: ${care}.`),
     ...outcomeList(context, k, kind),
     ...list("row", `Samples of it are called (${pane.kind === "difference" ? "counts" : pane.name})`),
     ...list("col", `What is called so (${pane.kind === "difference" ? "counts" : pane.name})`),

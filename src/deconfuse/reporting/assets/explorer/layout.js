@@ -86,7 +86,7 @@ function cellsLeft(least, beside) {
 function roomBeside({ width, maxHeight, tree, least = 0.78 * maxHeight, compact, strips = NO_STRIPS }) {
   const narrow = width < 520;
   const bar = compact || narrow ? 22 : clamp(maxHeight * 0.055, 26, 60);
-  const beside = strips.answers > 0 ? APART + strips.answers * (narrow ? 40 : 3.8 * 12) : 0;
+  const beside = strips.answers > 0 ? APART + strips.answers * 3.8 * 12 : 0;
   const spare = narrow || compact ? Infinity :
     width - AXIS - bar - GAP - 8 - beside - cellsLeft(least, beside) - COLUMNS.length * COLUMN * SMALL;
   const treeMost = narrow ? SLIM_TREE : clamp(width * 0.09, 48, 72);
@@ -108,7 +108,8 @@ function laidOut(given, font) {
   const outcome = (strips.widest * stripFont(font)) / 12 + 8;
   const labelWidth = clamp(strips.backgrounds > 0 ? Math.max(room, outcome) : room, 20, names);
   const x = Math.max(AXIS + labelWidth + bar + GAP, CORNER * cornerFont(font, bar));
-  const answerWidth = narrow ? 40 : 3.8 * clamp(font, 12, 18);
+  // On a phone a column of outcomes is as wide as one of cells.
+  const answerWidth = narrow ? clamp((width - x - tree - 8 - APART) / (Math.min(span, n) + strips.answers), 14, 40) : 3.8 * clamp(font, 12, 18);
   const backgroundHeight = 2.7 * clamp(font, 11, 16);
   const beside = strips.answers > 0 ? APART + strips.answers * answerWidth : 0;
   const below = strips.backgrounds > 0 ? APART + strips.backgrounds * backgroundHeight : 0;

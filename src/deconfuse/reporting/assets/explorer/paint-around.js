@@ -87,7 +87,9 @@ function paintRatio(g, scene, length) {
   g.font = `600 ${points}px ${FONT}`;
   g.textAlign = "center";
   g.textBaseline = "middle";
-  const text = times(share / pane.even.cols);
+  const drawn = times(share / pane.even.cols);
+  // A class's bias leaves out classes that are never recognized; the bar has the rows of all.
+  const text = drawn === times(pane.metrics().bias[selection.j]) ? drawn : `${drawn} with all rows`;
   const wide = g.measureText(text).width + 6;
   const high = 1.2 * points;
   // In the bar where it is tall enough, else above it, but never over the names.

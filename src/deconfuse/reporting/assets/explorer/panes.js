@@ -37,11 +37,24 @@ export function frameOf(study, branches, state, before) {
     sizes: units.map((unit) => sum(unit.members)),
     similarity,
     last: bucket,
-    metrics: () => classMetrics(valuesOf(model, "counts", { units, n: units.length }), units.length),
+    metrics: () => metricsOf(model, units, valuesOf(model, "counts", { units, n: units.length })),
   });
   const place = new Int32Array(units.length);
   order.forEach((u, at) => (place[u] = at));
   return { units, n: units.length, order, place, unitOf, bucket };
+}
+
+/**
+ * Metrics of the units. The bias of a class is the one that findings tell, which leaves out classes that are never recognized.
+ * @param {any} model @param {import("./groups.js").Unit[]} units @param {ArrayLike<number>} counts
+ * @param {{rows: Float64Array, cols: Float64Array}} [sums] of rows and columns, where there are more cells than these
+ */
+function metricsOf(model, units, counts, sums) {
+  const metrics = classMetrics(counts, units.length, sums);
+  units.forEach(({ members }, u) => {
+    if (members.length === 1) metrics.bias[u] = model.classes.bias[members[0]];
+  });
+  return metrics;
 }
 
 /**
@@ -66,7 +79,7 @@ export function frameOf(study, branches, state, before) {
  * @property {number} epsilon of a single class cell
  * @property {boolean} invented whether cells without samples hold epsilon or an estimate
  * @property {Uint8Array} unseen 1 for true classes without a sample, of either model in a difference
- * @property {Uint8Array} poor 1 for units that cannot be trusted
+ * @property {{rows: Uint8Array, cols: Uint8Array}} poor 1 for rows and columns that rest on few samples
  * @property {Uint8Array|null} hidden 1 for cells that the reader has filtered out
  * @property {{rows: number, cols: number}} even share of each row and column, were all the same
  * @property {() => ReturnType<typeof classMetrics>} metrics of the units
@@ -166,6 +179,21 @@ function countMargins(frame, model, counts) {
 }
 
 /**
+ * Rows and columns that rest on few samples: with epsilon those that Python grades poor, else those of few labels or
+ * predictions, as far as the method divides by these.
+ * @param {any} study @param {any} model @param {Frame} frame @param {string} method @param {{rows: Float64Array, cols: Float64Array}} sums
+ */
+function poorUnits(study, model, frame, method, sums) {
+  if (model.epsilon(method) > 0) {
+    const poor = Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] === "poor")));
+    return { rows: poor, cols: poor };
+  }
+  const few = (/** @type {Float64Array} */ own, /** @type {string[]} */ methods) => Uint8Array.from(own, (sum) => Number(methods.includes(method)
+    && sum < study.limits.few_labels));
+  return { rows: few(sums.rows, ["row", "bi"]), cols: few(sums.cols, ["col", "bi"]) };
+}
+
+/**
  * @param {any} study @param {Frame} frame
  * @param {{method: string, model: string, log: boolean, least?: number, diagonal?: string}} spec
  *   cells of fewer than `least` samples are not drawn, nor is a "hidden" diagonal
@@ -205,12 +233,11 @@ export function paneOf(study, frame, spec) {
     hidden,
     strips,
     even: { rows: 1 / n, cols: method === "row" ? 1 / seen : 1 / n },
-    metrics: () => (metrics ??= classMetrics(counts, n, raw)),
+    metrics: () => (metrics ??= metricsOf(model, frame.units, counts, raw)),
     epsilon: model.epsilon(method),
     invented: model.invents(method),
     unseen: Uint8Array.from(raw.rows, (labels) => Number(labels === 0)),
-    poor: Uint8Array.from(frame.units, (unit) => Number(unit.members.every((k) => model.classes.grades[k] ===
-      "poor"))),
+    poor: poorUnits(study, model, frame, method, raw),
   };
   if (!difference) {
     const off = reaching(scaleOf(found.off, { log }), found.rows.reduce((sum, row) => sum + row, 0) * evenError(n));
