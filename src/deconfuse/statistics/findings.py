@@ -34,8 +34,10 @@ FindingKind = Literal[
 ]
 
 _HIDDEN = ", which label shares hide"
-# Names in one sentence, and ranks by counts that are looked at.
-_FIRST = 5
+# Names in one sentence: more would hide what is said of them.
+_NAMES = 3
+# Ranks by counts that are looked at.
+_RANKS = 5
 # A class with this many times an even share of the labels is a frequent one.
 _FREQUENT = 1.5
 # A pair stands out when it is surely this many times as similar as a typical one.
@@ -285,7 +287,7 @@ def _not_alikes(
     few samples to be ranked, too.
     """
     found = []
-    for pair in pairs.most_confused(_FIRST):
+    for pair in pairs.most_confused(_RANKS):
         # Of equal counts the one that the bias explains, so that the order of classes is no matter.
         larger = max(
             attribution.cell(pair.first, pair.second),
@@ -451,7 +453,7 @@ def _unsure_pairs(
     if not len(chosen):
         return []
     chosen = chosen[np.argsort(-together[chosen], kind="stable")]
-    shown = pairs.at(chosen[:_FIRST])
+    shown = pairs.at(chosen[:_NAMES])
     told = [
         f"{quoted(p.first)} and {quoted(p.second)} ({count_text(p.count)} of"
         f" {count_text(biases[p.first].labels)} and {count_text(p.reverse_count)} of"
@@ -465,7 +467,7 @@ def _unsure_pairs(
             severity=min(shown[0].similarity, 1.0),
             sentence=(
                 "These pairs are confused, but how similar they are is uncertain:"
-                f" {listed(told, _FIRST, 'pair', 'pairs')}."
+                f" {listed(told, _NAMES, 'pair', 'pairs')}."
             ),
             advice="Whether the two are similar, or one is only over-predicted, takes more samples"
             " of the rarer class to tell.",
@@ -519,7 +521,7 @@ def _names(items: Sequence[ClassBias]) -> str:
 
 
 def _quoted(labels: Sequence[Label]) -> str:
-    return listed([quoted(label) for label in labels], _FIRST, "class", "classes")
+    return listed([quoted(label) for label in labels], _NAMES, "class", "classes")
 
 
 def _verb(items: Sequence[object], one: str, many: str) -> str:
