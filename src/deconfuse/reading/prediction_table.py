@@ -364,9 +364,9 @@ def _explained(files: Sequence[DataFile]) -> Iterator[None]:
         reason = "; ".join(line.strip()[:200] for line in lines[: 1 if mark else 3])
         names = ", ".join(repr(str(file.path)) for file in files[:3])
         where = f"File {names}" if len(files) == 1 else f"One of {len(files):,} files ({names})"
+        hint = "look at the place that is named; a file that is cut short must be written again."
         raise InputError(
-            f"{where} could not be read: {reason}",
-            hint="look at the place that is named; a file that is cut short must be written again.",
+            f"{where} could not be read: {reason}", hint=None if mark else hint
         ) from error
 
 
@@ -483,7 +483,10 @@ def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: boo
         return column
     read = [None if text is None else _from_json(str(text), name) for text in column.values]
     again = CodedColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
-    return replace(column, values=again.values, codes=again.codes[column.codes])
+    codes = again.codes[column.codes]
+    # NaN, which Python's json writes though JSON has none, is known to be missing only now.
+    is_missing = np.array([value is None for value in again.values], dtype=bool)[codes]
+    return replace(column, values=again.values, codes=codes, n_missing=int(rows[is_missing].sum()))
 
 
 def _refuse_headers(result: dict[str, Any], choice: ColumnChoice, rows: Any) -> None:

@@ -221,9 +221,11 @@ def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
                 " such as ",
                 which,
             ]
+            # DuckDB may cast all values before it asks which to take, so a cast must not fail.
             return (
                 f"CASE WHEN isnan({column}::DOUBLE) THEN NULL"
-                f" WHEN {column} = trunc({column}) THEN CAST({column} AS BIGINT)"
+                f" WHEN {column} = trunc({column}) AND abs({column}) < {2**63}"
+                f" THEN TRY_CAST({column} AS BIGINT)"
                 f" ELSE error(? || {column} || ?) END"
             )
     return column

@@ -82,6 +82,15 @@ class Side:
             self.matrix + self.sensitivity.change((counts - self.plain.values) / exposures)
         )
 
+    @property
+    def with_rare_errors(self) -> Cells:
+        """As many samples as were seen, some of them in cells without any: what else may be drawn.
+
+        Resamples of a table without errors have none, and would pass for certain.
+        """
+        part = self.plain.values.sum() / self.cells.values.sum()
+        return Cells(part * self.cells.values, part * self.cells.variances, self.cells.unit)
+
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """How the matrix moves when the counts do."""
@@ -181,7 +190,10 @@ class Spread:
     def _resampled(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return stacks of both tables, resampled."""
         if self.triples is None:
-            return resample(self.first.plain, size, rng), resample(self.second.plain, size, rng)
+            one, other = (
+                resample(side.with_rare_errors, size, rng) for side in (self.first, self.second)
+            )
+            return one, other
         return _resampled_triples(self.triples, len(self.first.matrix), size, rng)
 
     def _equal(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
