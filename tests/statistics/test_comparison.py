@@ -301,7 +301,7 @@ def test_it_shows_itself() -> None:
     b = ConfusionMatrix.from_counts([[250, 90], [20, 300]], labels=labels)
     c = compare(a, b)
     assert "<b>x" not in c._repr_html_()
-    assert "matrices overlap by" in str(c)
+    assert "overlap by" in str(c)
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(c)
     assert "[red]y[/]" in console.export_text()

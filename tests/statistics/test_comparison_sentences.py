@@ -98,9 +98,21 @@ def headline_scores(found: Comparison) -> dict[str, tuple[list[float], float]]:
         if equal
         else (accuracies, found.accuracy)
     )
-    balanced = [cm.balanced_accuracy for cm in sides], found.balanced_accuracy.p_value
+    known = [np.asarray(cm.label_counts) > 0 for cm in sides]
+    shared = known[0] & known[1]
+    n_shared = int(shared.sum())
+    of = ""
+    if n_shared < (known[0] | known[1]).sum():
+        of = f" of the {n_shared} {'class' if n_shared == 1 else 'classes'} that both have"
+    at_of = f"{at}{of}" if equal else ""
+    balanced = {}
+    if n_shared:
+        means = [float(recall(cm)[shared].mean()) for cm in sides]
+        balanced = {f"balanced accuracy{{}}{of}": (means, found.balanced_accuracy.p_value)}
     if not any(cm.outcomes for cm in sides):
-        return {f"accuracy{at}": (accuracy, score.p_value), "balanced accuracy": balanced}
+        return {f"accuracy{at_of}": (accuracy, score.p_value)} | {
+            name.format(""): value for name, value in balanced.items()
+        }
     whole = weighted_recalls(found, with_outcomes=True)
     if not equal:
         asked = [np.sum(cm.counts) + np.sum(cm.outcome_counts) for cm in sides]
@@ -109,9 +121,8 @@ def headline_scores(found: Comparison) -> dict[str, tuple[list[float], float]]:
     named = " where a class was named"
     return {
         f"right answers of all samples{at}": (whole, found.right_of_all.p_value),
-        f"accuracy{named}{at}": (accuracy, score.p_value),
-        f"balanced accuracy{named}": balanced,
-    }
+        f"accuracy{named}{at_of}": (accuracy, score.p_value),
+    } | {name.format(named): value for name, value in balanced.items()}
 
 
 def accuracies_by_shares(found: Comparison) -> list[list[float]]:
@@ -134,8 +145,9 @@ def check_headline(found: Comparison, text: str) -> None:
     scores = headline_scores(found)
     parts = "; ".join(f"{name} {CHANGE}" for name in scores)
     told = re.fullmatch(
-        rf"(.*?): {parts}\.(?: The label shares differ: accuracy would be {NUMBER} → {NUMBER} with"
-        rf" those of the first, {NUMBER} → {NUMBER} with those of the second\.)?",
+        rf"(.*?): {parts}\.(?: The label shares differ: accuracy(?: of the [\d,]+ class(?:es)? that"
+        rf" both have)? would be {NUMBER} → {NUMBER} with those of the first,"
+        rf" {NUMBER} → {NUMBER} with those of the second\.)?",
         text,
     )
     assert told, text
@@ -236,13 +248,16 @@ def check_rest(found: Comparison, lines: list[str]) -> None:
             assert float(text) == pytest.approx(100 * value, rel=0.051, abs=1e-9)
         assert told_p(told[9], told[10], change.p_value)
     told = re.fullmatch(
-        rf"The bi-normalized matrices overlap by {NUMBER}, where two equal classifiers with as many"
-        rf" samples would show about {NUMBER}\. Without sampling noise they overlap by {NUMBER} to"
-        rf" {NUMBER} \(95%\), and equal ones by 1\.",
+        rf"The bi-normalized counts \(bi \+ ε\) overlap by {NUMBER}, where two equal classifiers"
+        rf" with as many samples would show about {NUMBER}\. Without sampling noise they overlap by"
+        rf" {NUMBER} to {NUMBER} \(95%\), and equal ones by 1\."
+        r"(?: That range is cautious; the test of similarity is sharper\.)?",
         lines[-2],
     )
     assert told, lines[-2]
     values = (found.overlap, found.overlap_if_equal, *found.overlap_interval)
+    is_odd = found.p_value < ALPHA and found.overlap_interval[1] == 1
+    assert ("is sharper" in lines[-2]) == is_odd
     assert all(points(text, value) for text, value in zip(told.groups(), values, strict=True))
     told = re.fullmatch(
         r"([\d,]+) of ([\d,]+) bi-normalized cells differ at 0.05, corrected for their number\.",

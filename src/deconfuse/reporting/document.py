@@ -352,8 +352,8 @@ def comparison_document(comparison: Comparison) -> Document:
         ),
         align="llrrrr",
         title=(
-            f"Bi-normalized cells, {order}. Label shares and prediction bias are taken out, so that"
-            " the diagonal is not the recall"
+            f"Bi-normalized cells, estimated, {order}. Label shares and prediction bias are taken"
+            " out, so that the diagonal is not the recall"
         ),
     )
     return Document(summary(comparison), tables=[table])

@@ -64,7 +64,8 @@ class Comparison(ShownDocument):
     Attributes
     ----------
     accuracy, balanced_accuracy : ScoreDifference
-        Of both matrices, with the interval and the p-value of their difference.
+        Of both matrices, with the interval and the p-value of their difference. Balanced accuracy
+        is that of the classes with labels in both; NaN where there is none.
     accuracy_at_equal_shares : ScoreDifference
         The recalls of both, weighted by the same label shares. Where the label shares of the two
         differ, accuracy would tell more of the labels than of the classifiers.
@@ -131,6 +132,11 @@ class Comparison(ShownDocument):
         return self.first.labels
 
     @property
+    def shared_classes(self) -> tuple[Label, ...]:
+        """The classes with labels in both matrices."""
+        return tuple(self.labels[k] for k in self._scores.shared)
+
+    @property
     def has_other_labels(self) -> bool:
         """Whether the label shares of the two surely differ, in classes that both have."""
         has_shared = bool(len(self._scores.shared))
@@ -140,7 +146,8 @@ class Comparison(ShownDocument):
     def accuracy_by_shares(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The accuracy of both at the label shares of the first, and at those of the second.
 
-        Where they differ in direction, which is better depends on how frequent the classes are.
+        Of the classes with labels in both. Where the two differ in direction, which is better
+        depends on how frequent the classes are.
         """
         return self._scores.accuracy_by_shares()
 
@@ -285,7 +292,9 @@ class Comparison(ShownDocument):
         """
         check_at_least_one(k, "k")
         chance = np.where(self.p_values < 1 - self.level, self.p_values, 1.0)
-        order = np.lexsort((-np.abs(self.difference).ravel(), chance.ravel()))[:k]
+        order = np.lexsort((-np.abs(self.difference).ravel(), chance.ravel()))
+        # A class with samples on one side only has nothing to differ from.
+        order = order[~np.isnan(self.difference.ravel()[order])][:k]
         first, second = (estimate.matrix for estimate in self.estimates)
         cells = [divmod(int(place), len(self.labels)) for place in order]
         return [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._text import plain_value, proportion, quoted, significant
+from deconfuse._text import plain_value, plural, proportion, quoted, significant
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import has_errors
 from deconfuse.statistics.outcomes import change_sentence
@@ -100,14 +100,20 @@ def _named_scores(comparison: Comparison) -> dict[str, ScoreDifference]:
     equal = " at the same label shares" if comparison.has_other_labels else ""
     accuracy = comparison.accuracy_at_equal_shares if equal else comparison.accuracy
     whole = comparison.right_of_all
-    if whole is None:
-        return {f"accuracy{equal}": accuracy, "balanced accuracy": comparison.balanced_accuracy}
-    named = " where a class was named"
-    return {
-        f"right answers of all samples{equal}": whole,
-        f"accuracy{named}{equal}": accuracy,
-        f"balanced accuracy{named}": comparison.balanced_accuracy,
-    }
+    named = "" if whole is None else " where a class was named"
+    shared = _of_shared(comparison)
+    scores = {} if whole is None else {f"right answers of all samples{equal}": whole}
+    scores[f"accuracy{named}{equal}{shared if equal else ''}"] = accuracy
+    if comparison.shared_classes:
+        scores[f"balanced accuracy{named}{shared}"] = comparison.balanced_accuracy
+    return scores
+
+
+def _of_shared(comparison: Comparison) -> str:
+    """Return of which classes a score is that leaves out those with labels on one side only."""
+    if not comparison._scores.lacks_classes:
+        return ""
+    return f" of the {plural(len(comparison.shared_classes), 'class', 'classes')} that both have"
 
 
 def _depends_on_shares(comparison: Comparison) -> bool:
@@ -126,8 +132,8 @@ def _as_counted(comparison: Comparison) -> str:
         for one, other in comparison.accuracy_by_shares
     ]
     return (
-        f" The label shares differ: accuracy would be {told[0]} with those of the first, {told[1]}"
-        " with those of the second."
+        f" The label shares differ: accuracy{_of_shared(comparison)} would be {told[0]} with those"
+        f" of the first, {told[1]} with those of the second."
     )
 
 
@@ -155,14 +161,21 @@ def summary(comparison: Comparison) -> list[str]:
         f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
         *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
-        f"The bi-normalized matrices overlap by {proportion(comparison.overlap, 3)}, where two"
-        " equal classifiers with as many samples would show about"
+        f"The bi-normalized counts (bi + ε) overlap by {proportion(comparison.overlap, 3)}, where"
+        " two equal classifiers with as many samples would show about"
         f" {proportion(comparison.overlap_if_equal, 3)}. Without sampling noise they overlap by"
         f" {proportion(low, 3)} to {proportion(high, 3)} ({comparison.level:.0%}), and equal ones"
-        " by 1.",
+        f" by 1.{_why_both(comparison, high)}",
         f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
         f" {alpha:.2g}, corrected for their number.",
     ]
+
+
+def _why_both(comparison: Comparison, high: float) -> str:
+    """Say why an interval may hold 1 beside a test that says different."""
+    if comparison.p_value >= 1 - comparison.level or high < 1:
+        return ""
+    return " That range is cautious; the test of similarity is sharper."
 
 
 def _compared(sign: float) -> str:

@@ -62,6 +62,24 @@ class Triples:
     second: NDArray[np.intp]
     counts: IntArray
 
+    @property
+    def forward(self) -> NDArray[np.float64]:
+        """How often the first model says the lower of the two predictions, in all true classes."""
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)[1].ravel()
+        is_forward = self.counts * (self.first == low)
+        return np.asarray((np.bincount(pair, is_forward) / np.bincount(pair, self.counts))[pair])
+
+    @property
+    def can_exchange(self) -> bool:
+        """Whether most disagreements go either way, so that exchanging them says what chance does.
+
+        Where all go towards one class, no other tables could be drawn.
+        """
+        differs, forward = self.first != self.second, self.forward
+        either_way = differs & (forward > 0) & (forward < 1)
+        return bool(2 * self.counts[either_way].sum() >= self.counts[differs].sum())
+
 
 def triples_of(
     first: ConfusionMatrix, second: ConfusionMatrix, paired: tuple[Any, Any, Any]

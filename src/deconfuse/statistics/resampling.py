@@ -201,11 +201,12 @@ class Spread:
 
         Every sample of both tables, or every disagreement of paired ones, changes sides with the
         probability that is fitted to it. A cell that one of the tables lacks may then be drawn,
-        as it may not in a resample of this table.
+        as it may not in a resample of this table. Where most disagreements cannot change
+        sides, as when they are towards one class, paired samples count as independent ones.
         """
         n_classes = len(self.first.matrix)
         shape = (size, n_classes, n_classes)
-        if self.triples is not None:
+        if self.triples is not None and self.triples.can_exchange:
             return _exchanged_triples(self.triples, shape, rng)
         one, other = (round_fairly(side.samples, rng) for side in (self.first, self.second))
         fit = fit_null(one, other)
@@ -244,17 +245,11 @@ def _resampled_triples(
 def _exchanged_triples(
     triples: Triples, shape: tuple[int, int, int], rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return stacks of both tables when disagreements change sides, for each pair of predictions.
-
-    The share of "first says j, second says k" is that of all true classes.
-    """
+    """Return stacks of both tables when disagreements change sides."""
     n_classes = shape[1]
     low = np.minimum(triples.first, triples.second)
     high = np.maximum(triples.first, triples.second)
-    pair = np.unique(low * n_classes + high, return_inverse=True)[1]
-    is_forward = triples.first == low
-    forward = np.bincount(pair, triples.counts * is_forward) / np.bincount(pair, triples.counts)
-    drawn = rng.binomial(triples.counts, forward[pair], size=(shape[0], len(pair)))
+    drawn = rng.binomial(triples.counts, triples.forward, size=(shape[0], len(low)))
     rest = triples.counts - drawn
     at_low, at_high = (triples.true * n_classes + x for x in (low, high))
     one = _tables(drawn, at_low, shape) + _tables(rest, at_high, shape)

@@ -153,6 +153,12 @@ class Scores:
         return np.flatnonzero(np.all([n.sum(axis=1) > 0 for n in self.samples], axis=0))
 
     @property
+    def lacks_classes(self) -> bool:
+        """Whether some class has samples on one side only."""
+        known = np.any([n.sum(axis=1) > 0 for n in self.samples], axis=0)
+        return len(self.shared) < int(known.sum())
+
+    @property
     def equal_shares(self) -> FloatArray:
         """Label shares that are fair to both sides, for the shared classes.
 
@@ -183,17 +189,15 @@ class Scores:
         return _difference(self.combined(places, places, self.equal_shares[None, :]), level)
 
     def balanced_accuracy(self, level: float) -> ScoreDifference:
-        """Return the balanced accuracy of both, over the classes with samples in each."""
-        means = []
-        for cells in self._both:
-            known = np.flatnonzero(cells.values.sum(axis=1) > 0)[None, :]
-            means.append(self.combined(known, known, np.full(known.shape, 1 / known.size)))
-        # The correlation of paired samples, whose classes are the same, is that of either.
-        one, other = means
-        both = Proportions(
-            (one.values[0], other.values[1]), (one.samples[0], other.samples[1]), one.correlation
-        )
-        return _difference(both, level)
+        """Return the balanced accuracy of both, over the classes with samples on both sides.
+
+        A mean over other classes would be another score. NaN without any such class.
+        """
+        if not len(self.shared):
+            return ScoreDifference(*[float("nan")] * 6)
+        places = self.shared[None, :]
+        weights = np.full(places.shape, 1 / places.size)
+        return _difference(self.combined(places, places, weights), level)
 
     def recalls(self) -> RecallDifferences:
         """Return the recall of every class, with a test each."""
