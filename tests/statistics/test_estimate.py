@@ -115,9 +115,8 @@ def tables(draw: st.DrawFn) -> NDArray[np.int64]:
     n = draw(st.integers(2, 6))
     cells = st.lists(st.integers(0, 60), min_size=n * n, max_size=n * n)
     counts = np.array(draw(cells)).reshape(n, n)
-    # Every class has a sample; it need not be predicted.
-    counts[:, 0] += counts.sum(axis=1) == 0
-    return counts
+    # Every class is a label, and predicted.
+    return counts + np.eye(n, dtype=np.int64)
 
 
 @given(tables())
@@ -235,10 +234,18 @@ def test_one_class_is_told_apart_from_none() -> None:
         assert dc.estimate_bi([[3, 2], [0, 0]]).diagonal[0] == 1.0
 
 
-@pytest.mark.parametrize("counts", [[[9, 0, 0], [8, 0, 0], [9, 0, 0]], [[0, 5], [0, 0]]])
-def test_a_constant_classifier_tells_nothing_apart(counts: list[list[int]]) -> None:
-    score = dc.estimate_bi(counts).separability
-    assert score.low < 1 / len(counts) < score.high
+@pytest.mark.parametrize("n_samples", [5, 50, 500])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_a_constant_classifier_tells_nothing_apart(n_classes: int, n_samples: int) -> None:
+    counts = np.zeros((n_classes, n_classes), dtype=int)
+    counts[:, 0] = n_samples
+    with pytest.warns(UndefinedCellsWarning, match="never predicted"):
+        assert dc.estimate_bi(counts).separability.value == pytest.approx(1 / n_classes)
+
+
+def test_one_class_that_is_always_taken_for_another_tells_little() -> None:
+    score = dc.estimate_bi([[0, 5], [0, 0]]).separability
+    assert score.low < 0.5 < score.high
 
 
 def test_a_level_outside_is_refused() -> None:

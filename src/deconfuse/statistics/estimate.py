@@ -361,9 +361,6 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
 def estimate_quietly(cm: ConfusionMatrix, level: float) -> BiEstimate:
     """Return the estimate of a matrix that has samples; classes without one are not named."""
     classes, labelled = two_sided(cm), _labelled_classes(sparse.csr_array(cm.counts))
-    if len(classes) < 2:
-        # A classifier that always says the same: one class alone would have a diagonal of 1.
-        classes = labelled
     counts, uneven, unit = _effective(cm, classes)
     balanced = balance(shrink(counts), counts, uneven)
     return BiEstimate(cm, level, classes, balanced, unit, len(classes) / len(labelled))
