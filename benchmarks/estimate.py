@@ -50,6 +50,11 @@ METHODS = (ESTIMATE, *EPSILONS)
 BINS = ((0.0, 0.1), (0.1, 0.5), (0.5, 1.0), (1.0, 2.0), (2.0, 5.0), (5.0, 10.0), (10.0, math.inf))
 REAL_SETS = 40
 MANY_CLASSES, MANY_SETS = 1_000, 2
+# Where all pairs are equally similar: classes, samples per class, accuracy.
+EVEN_SIZES = ((10, 100, 0.9), (20, 50, 0.9), (50, 100, 0.8))
+# Of the label shares, by Zipf's law.
+EXPONENTS = (0.0, 1.5)
+EVEN_SETS = 60
 
 
 def run(quick: bool) -> list[Row]:
@@ -63,6 +68,8 @@ def run(quick: bool) -> list[Row]:
     settings = product((20, 100), (*FAMILIES, "twins"), (0.9,), (1,))
     rows += [_setting(MANY_CLASSES, given, MANY_SETS) | {"part": "many"} for given in settings]
     rows += [_real(*given, 10 if quick else REAL_SETS) for given in _real_settings()]
+    evenly = product(EVEN_SIZES, EXPONENTS)
+    rows += [_even(*size, exponent, 6 if quick else EVEN_SETS) for size, exponent in evenly]
     return [*rows, *_paper_rows()]
 
 
@@ -104,6 +111,17 @@ def _real(name: str, matrices: list[Floats], samples: int, n_sets: int) -> Row:
     size = {"n_classes": n_classes, "samples": samples}
     sets = n_sets if n_classes <= 10 else max(2, n_sets // 5)
     return {"part": "real", "name": name, **size, **_measure(draw, sets, rng)}
+
+
+def _even(n_classes: int, samples: int, accuracy: float, exponent: float, n_sets: int) -> Row:
+    rng = np.random.default_rng([n_classes, samples, round(10 * exponent)])
+    rates = np.full((n_classes, n_classes), (1 - accuracy) / (n_classes - 1))
+    np.fill_diagonal(rates, accuracy)
+    shares = np.arange(1, n_classes + 1) ** -exponent
+    expected = samples * n_classes * (shares / shares.sum())[:, None] * rates
+    size = {"n_classes": n_classes, "samples": samples, "accuracy": accuracy}
+    found = _measure(lambda: expected, n_sets, rng)
+    return {"part": "even", **size, "exponent": exponent, **found}
 
 
 def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) -> Row:

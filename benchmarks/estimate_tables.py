@@ -16,6 +16,8 @@ from deconfuse._files import write_text
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
+# Of a table's columns about the separability.
+SCORE_HEAD = ["bias of separability, ε = 1/C", "`estimate_bi`", "its interval holds"]
 ROOT = Path(__file__).parent.parent
 FACTORS = {
     "n_classes": "{} classes",
@@ -154,7 +156,7 @@ def many_table(rows: list[Row]) -> str:
 def _table_of(what: str, named: list[tuple[str, Row]]) -> str:
     head = [what, "classes", "samples per class", "error (RMSE), ε = 1/C", "`estimate_bi`",
             "ratio", "Overlap of errors, ε = 1/C", "`estimate_bi`", "diagonal covered, %",
-            "errors covered, %"]  # fmt: skip
+            "errors covered, %", *SCORE_HEAD]  # fmt: skip
     lines = []
     for name, row in named:
         rmse = [math.sqrt(_mean(row, method, 0)) for method in (PAPER, ESTIMATE)]
@@ -164,9 +166,26 @@ def _table_of(what: str, named: list[tuple[str, Row]]) -> str:
                 *(f"{value:.4f}" for value in rmse), f"**{rmse[1] / rmse[0]:.2f}**",
                 *(f"{_mean(row, method, 1):.3f}" for method in (PAPER, ESTIMATE)),
                 *(f"{100 * _share([row], ESTIMATE, side, 0):.1f}" for side in (0, 1)),
+                *_score(row),
             ]
         )  # fmt: skip
     return _markdown(head, lines)
+
+
+def even_table(rows: list[Row]) -> str:
+    """Return the separability where all pairs are equally similar."""
+    head = ["classes", "samples per class", "accuracy", "label shares", *SCORE_HEAD]
+    lines = []
+    for row in _part(rows, "even"):
+        shares = f"Zipf, exponent {row['exponent']:g}" if row["exponent"] else "even"
+        lines.append([row["n_classes"], row["samples"], row["accuracy"], shares, *_score(row)])
+    return _markdown(head, lines)
+
+
+def _score(row: Row) -> list[str]:
+    """Return the bias of the separability with both, and how often the estimate's interval held."""
+    biases = [f"{_mean(row, method, 2):+.3f}" for method in (PAPER, ESTIMATE)]
+    return [*biases, f"{row['score_held']} of {row['sets']}"]
 
 
 def paper_table(rows: list[Row]) -> str:
@@ -197,6 +216,7 @@ TABLES: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("estimate-epsilon.md", "What each epsilon gives", epsilon_table),
     ("estimate-many.md", "Many classes", many_table),
     ("estimate-real.md", "Samples of large real matrices", real_table),
+    ("estimate-even.md", "Separability where all pairs are equally similar", even_table),
     ("estimate-paper.md", "From M2 to M1, the paper's runs", paper_table),
 ]
 

@@ -164,7 +164,7 @@ def test_a_table_is_not_a_list_of_areas(published):
     require("pandas")
     import pandas as pd
 
-    with pytest.raises(dc.InputError, match=r"one area per class, got shape \(4, 1\)"):
+    with pytest.raises(dc.InputError, match=r"one number per class, got shape \(4, 1\)"):
         dc.area.map_accuracy(published, pd.DataFrame({"area": PIXELS}))
 
 
@@ -218,7 +218,7 @@ def test_a_series_of_other_names_is_refused(published):
 
     with pytest.raises(dc.InputError, match="got 'deforestation' missing and 'loss' unk") as caught:
         dc.area.map_accuracy(published, pd.Series(PIXELS, index=["loss", *NAMES[1:]]))
-    assert "a list has the areas in matrix order" in str(caught.value)
+    assert "a list has the numbers in matrix order" in str(caught.value)
     with pytest.raises(dc.InputError, match="got 'deforestation', 'forest gain'"):
         dc.area.map_accuracy(published, pd.Series(PIXELS))
     with pytest.raises(dc.InputError, match="once, got 'forest gain' more than once"):
@@ -236,7 +236,7 @@ def test_a_class_without_area_and_samples_is_undefined():
 @pytest.mark.parametrize(
     ("counts", "areas", "message"),
     [
-        ([[5, 1], [1, 5]], [1, 2, 3], "one area per class, got shape"),
+        ([[5, 1], [1, 5]], [1, 2, 3], "one number per class, got shape"),
         ([[5, 1], [1, 5]], {0: 1.0, 7: 1.0}, "got 1 missing and 7 unknown"),
         ([[5, 1], [1, 5]], ["wide", "narrow"], "must be numbers, one per class, got"),
         ([[5, 1], [1, 5]], {0: 1.0, 1: None}, "finite, not negative and not all zero"),

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from deconfuse import ConfusionMatrix, overlap
+from deconfuse import ConfusionMatrix, InputError, overlap
+from deconfuse.errors import DeconfuseWarning
 from tests.support import require
 
 NAMES = ["cat", "dog", "emu"]
@@ -551,3 +552,21 @@ def test_rectangular_frames_are_compared_by_position() -> None:
 
     frame = pl.DataFrame([[1, 2, 3], [4, 5, 6]])
     assert overlap(frame, frame) == pytest.approx(1.0)
+
+
+def test_shares_take_totals_by_name_and_warn_without_them() -> None:
+    require("pandas")
+    import pandas as pd
+
+    shares = pd.DataFrame([[90, 10], [50, 50]], index=list("ab"), columns=list("ab"))
+    totals = pd.Series({"b": 1000, "a": 10})
+    for given in (totals, totals.to_dict(), [10, 1000]):
+        found = ConfusionMatrix.from_shares(shares, row_totals=given)
+        assert found.counts.tolist() == [[9, 1], [500, 500]]
+    with pytest.warns(DeconfuseWarning, match="one sample per class"):
+        bare = ConfusionMatrix.from_shares(shares)
+    # Without epsilon the totals do not matter.
+    alone, whole = (cm.normalize("bi", epsilon=0).matrix for cm in (bare, found))
+    np.testing.assert_allclose(alone, whole, atol=1e-8)
+    with pytest.raises(InputError, match="'a' missing and 'x' unknown"):
+        ConfusionMatrix.from_shares(shares, row_totals={"x": 1, "b": 2})

@@ -7,7 +7,7 @@ import math
 import numbers
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
@@ -33,6 +33,7 @@ __all__ = [
     "is_whole_number",
     "kind_of",
     "needs_pandas",
+    "per_class",
     "refuse_masked",
     "show",
     "summed",
@@ -354,3 +355,40 @@ def from_torch(values: Any) -> Any:
         # NumPy does not know all of torch's floats.
         tensor = tensor.double()
     return np.asarray(tensor.cpu().numpy())
+
+
+def per_class(labels: Sequence[Label], values: Any, name: str) -> npt.NDArray[np.float64]:
+    """Return one number per class in matrix order, from a mapping, a named series or a list."""
+    if is_from(values, "pandas", "Series"):
+        # It has names: taken by position, a number could become another class's.
+        repeated = values.index[values.index.duplicated()].tolist()
+        if repeated:
+            raise InputError(
+                f"`{name}` must name each class once, got {show(repeated)} more than once.",
+                hint=f"sum them first, as `{name}.groupby(level=0).sum()` does.",
+            )
+        values = values.to_dict()
+    values = from_torch(values)
+    if isinstance(values, Mapping):
+        missing = [label for label in labels if label not in values]
+        unknown = [label for label in values if label not in labels]
+        if missing or unknown:
+            raise InputError(
+                f"`{name}` must name each class of the matrix once, got"
+                f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown.",
+                hint="a list has the numbers in matrix order, without names.",
+            )
+        values = [values[label] for label in labels]
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"`{name}` must be numbers, one per class, got {values!r:.80}.",
+            hint='a mapping such as {"forest": 1200, "water": 300}, or a list in matrix order.',
+        ) from None
+    if result.shape != (len(labels),):
+        raise InputError(
+            f"`{name}` must have one number per class, got shape {result.shape} for"
+            f" {len(labels)} classes."
+        )
+    return result

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from deconfuse._checks import Label, from_torch, is_from, show
+from deconfuse._checks import Label, per_class, show
 from deconfuse._text import printable
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
@@ -329,7 +329,7 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
         raise InputError(
             f"Area weights must be for a map of at most 2,048 classes, got {cm.n_classes:,}."
         )
-    values = _areas_in_order(cm.labels, areas)
+    values = per_class(cm.labels, areas, "areas")
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"`areas` must be finite, not negative and not all zero, got {show(values.tolist())}."
@@ -354,40 +354,3 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
     if lost:
         raise InputError(f"A map class with samples must have an area, got 0 for {show(lost)}.")
     return counts, totals, values / values.sum(), float(values.sum())
-
-
-def _areas_in_order(labels: tuple[Label, ...], areas: Areas) -> FloatArray:
-    if is_from(areas, "pandas", "Series"):
-        # It has names: taken by position, an area could become another class's.
-        series: Any = areas
-        repeated = series.index[series.index.duplicated()].tolist()
-        if repeated:
-            raise InputError(
-                f"`areas` must name each class once, got {show(repeated)} more than once.",
-                hint="sum them first, as `areas.groupby(level=0).sum()` does.",
-            )
-        areas = series.to_dict()
-    areas = from_torch(areas)
-    if isinstance(areas, Mapping):
-        missing = [label for label in labels if label not in areas]
-        unknown = [label for label in areas if label not in labels]
-        if missing or unknown:
-            raise InputError(
-                "`areas` must name each class of the matrix once, got"
-                f" {show(missing) or 'none'} missing and {show(unknown) or 'none'} unknown.",
-                hint="a list has the areas in matrix order, without names.",
-            )
-        areas = [areas[label] for label in labels]
-    try:
-        values = np.asarray(areas, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"`areas` must be numbers, one per class, got {areas!r:.80}.",
-            hint='a mapping such as {"forest": 1200, "water": 300}, or a list in matrix order.',
-        ) from None
-    if values.shape != (len(labels),):
-        raise InputError(
-            f"`areas` must have one area per class, got shape {values.shape} for"
-            f" {len(labels)} classes."
-        )
-    return values

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import CountMatrix, Label, needs_pandas, show
+from deconfuse._checks import CountMatrix, Label, needs_pandas, per_class, show
 from deconfuse._shown import ShownMatrix
 from deconfuse.classes import Classes
 from deconfuse.counts import Counts, dense
-from deconfuse.errors import InputError
+from deconfuse.errors import InputError, warn
 from deconfuse.reading.count_tables import (
     by_position,
     is_frame,
@@ -289,13 +289,19 @@ class ConfusionMatrix(ShownMatrix):
             Rows that sum to 1 or to 100, up to rounding.
         labels : sequence, optional
             Class names; by default those of a DataFrame, or 0, 1, 2 and so on.
-        row_totals : sequence of shape (n_classes,), optional
-            Samples of each true class. By default 1 for every class: the bi-normalized matrix does
-            not depend on the totals, but intervals need them.
+        row_totals : mapping, series or sequence of shape (n_classes,), optional
+            Samples of each true class, by name or in matrix order. By default 1 for every class,
+            with a warning: `normalize` with ``epsilon=0`` does not depend on the totals, but
+            epsilon, estimates and intervals do.
 
         Returns
         -------
         ConfusionMatrix
+
+        Warns
+        -----
+        DeconfuseWarning
+            Without ``row_totals``.
 
         Examples
         --------
@@ -316,14 +322,20 @@ class ConfusionMatrix(ShownMatrix):
                 f" {sums.max():g}.",
                 hint="for counts use `from_counts`.",
             )
-        totals = np.ones(len(shares)) if row_totals is None else np.asarray(row_totals, np.float64)
-        if totals.shape != sums.shape or not (np.isfinite(totals) & (totals >= 0)).all():
-            raise InputError(
-                f"`row_totals` must be one non-negative number per class, got shape {totals.shape}"
-                f" for {len(shares):,} classes."
-            )
         chosen = labels if names is None else names
-        return cls(shares / sums[:, None] * totals[:, None], chosen or range(len(shares)))
+        found = cls(shares / sums[:, None], chosen or range(len(shares)))
+        if row_totals is None:
+            warn(
+                "Shares without `row_totals` count as one sample per class, so that epsilon and"
+                " what is estimated outweigh them. Give the samples of each class, or normalize"
+                " with `epsilon=0`."
+            )
+            return found
+        totals = per_class(found.labels, row_totals, "row_totals")
+        if not (np.isfinite(totals) & (totals >= 0)).all():
+            got = show(totals.tolist())
+            raise InputError(f"`row_totals` must be finite and not negative, got {got}.")
+        return cls(found.counts * totals[:, None], found.labels)
 
     @classmethod
     def from_frame(
