@@ -320,8 +320,7 @@ def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
     assert pair.tells_nothing
     sentence = next(f.sentence for f in d.findings if f.classes == (0, 1))
     assert (
-        sentence
-        == "These pairs are confused, but how similar they are is uncertain: “0” and “1” (2 of 3"
+        sentence == "How similar confused pairs are is uncertain: “0” and “1” (2 of 3"
         " and 2 of 3 confused)."
     )
     vague = diagnose([[400, 0, 3], [0, 300, 0], [0, 0, 600]])
@@ -504,6 +503,7 @@ def test_json_form() -> None:
             "hierarchy",
             "order",
         ),
+        *("macro_f1", "kappa", "per_class"),
         *("accuracy", "balanced_accuracy", "typical_similarity", "separability", "estimate"),
     }
     assert data["labels"][0] == "2026-01-01"

@@ -329,7 +329,7 @@ CAUTIONS: dict[str, Callable[[re.Match[str], list[int], Counts, Diagnosis], bool
     rf" {NUMBER}(?: effective)? samples"
     rf" rests on only"
     rf" {NUMBER} effective samples\.": is_uneven,
-    r"These pairs are confused, but how similar they are is uncertain: (.*)\.": are_uncertain,
+    r"How similar confused pairs are is uncertain: (.*)\.": are_uncertain,
 }
 
 
@@ -519,8 +519,10 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
         right &= told is None or tuple(map(str, first)) == (told[1], told[2])
     reached, chance = estimate_balanced_accuracy(seen.cm), 1 / len(seen.labels)
     if errors:
-        right &= ("This is worse than guessing: check that" in rest) == (reached.high < chance)
-        right &= ("This is not shown to be better than guessing." in rest) == (
+        right &= ("The balanced accuracy is below that of guessing: check that" in rest) == (
+            reached.high < chance
+        )
+        right &= ("The balanced accuracy is not shown to be above that of guessing." in rest) == (
             reached.low <= chance <= reached.high
         )
     if re.search("none is shown to be over- or under-predicted", rest):

@@ -55,11 +55,11 @@ def compute(
     Returns
     -------
     dict
-        ``accuracy`` and ``balanced_accuracy``, as scikit-learn's; ``separability`` (mean diagonal
-        of the estimated bi-normalized matrix, not an accuracy) and its ``separability_interval`` of
-        95 %; ``n_samples`` (with weights: their sum; with outcomes: all of them), ``labels``,
-        ``counts`` and ``matrix`` (lists of rows, true classes on rows), ``method`` and
-        ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and ``background_counts``.
+        ``accuracy``, ``balanced_accuracy`` and ``macro_f1``, as scikit-learn's; ``separability``
+        (mean diagonal of the estimated bi-normalized matrix, not an accuracy) and its
+        ``separability_interval`` of 95 %; ``n_samples`` (with weights: their sum; with outcomes:
+        all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows),
+        ``method`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and ``background_counts``.
         Everything goes through ``json.dumps``, except dates as class
         names. Undefined cells, of a class without samples, are None.
 
@@ -210,6 +210,7 @@ def _describe(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) ->
     return {
         "accuracy": cm.accuracy,
         "balanced_accuracy": cm.balanced_accuracy,
+        "macro_f1": cm.macro_f1,
         "separability": score.value,
         "separability_interval": [score.low, score.high],
         "n_samples": cm.n_samples,

@@ -39,8 +39,9 @@ CHUNK = 1 << 16
 # Integers of an array are their own codes where all are below this bound.
 _OWN_CODES = 1 << 22
 ONE_CLASS_HINT = (
-    "give one class per sample: of several guesses (top-k, a Hugging Face pipeline) the first, as"
-    " in `[guesses[0]['label'] for guesses in output]`; of scores the highest, as in"
+    "give one class per sample: of a Hugging Face pipeline the names, as in `[guess['label'] for"
+    " guess in output]`; of several guesses (top-k) the first, as in `[guesses[0]['label'] for"
+    " guesses in output]`; of scores the highest, as in"
     " `scores.argmax(axis=1)` or with the option `scores`; with several true labels per sample"
     " (multi-label), count one matrix per label."
 )
@@ -251,7 +252,7 @@ class LabelColumn:
         return [None if is_missing(value) else self._as_label(value) for value in values]
 
     def _as_label(self, value: Any) -> Label:
-        if isinstance(value, (list, tuple, dict, np.ndarray)):
+        if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
             raise not_one_dimensional(self.name, None)
         if isinstance(value, (float, np.floating)):
             self._check_whole(float(value))
@@ -403,7 +404,7 @@ def _coded_by_polars(series: Any) -> Coded:
 
 def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
     """Return the error for scores, tables and lists where a column was expected."""
-    given = "a sequence for each sample" if shape is None else f"shape {shape}"
+    given = "several values for each sample" if shape is None else f"shape {shape}"
     hint = ONE_CLASS_HINT
     if shape is not None and len(shape) == 2 and shape[1] == 1:
         hint = "flatten it with `.ravel()`, or select the column."

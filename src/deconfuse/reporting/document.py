@@ -215,7 +215,7 @@ def _recalls(diagnosis: Diagnosis) -> Table:
     hits = cm.counts.diagonal()
     order = [k for k in found.recall.value.argsort(kind="stable").tolist() if found.n[k] > 0]
     return Table(
-        head=("class", "labels", "right", "recall", "predictions", "precision"),
+        head=("class", "labels", "right", "recall", "predictions", "precision", "F1"),
         rows=_named(
             1,
             [
@@ -226,11 +226,12 @@ def _recalls(diagnosis: Diagnosis) -> Table:
                     proportion(found.recall.value[k]),
                     count_text(found.n_predicted[k]),
                     proportion(found.precision.value[k]) if found.n_predicted[k] else "–",
+                    proportion(found.f1.value[k]),
                 )
                 for k in order[:_ROWS]
             ],
         ),
-        align="lrrrrr",
+        align="lrrrrrr",
         title=(
             f"Recalls{' where a class was named' if cm.outcomes else ''}, lowest first"
             f"{_part(len(order))}"

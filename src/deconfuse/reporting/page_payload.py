@@ -37,7 +37,7 @@ from deconfuse.reporting.samples import PageCells, Samples, sample_positions, sa
 from deconfuse.reporting.study import Shown, Study
 from deconfuse.statistics.bias import WIDE_RATIO
 from deconfuse.statistics.cells import sample_unit
-from deconfuse.statistics.comparison_text import counted_cells
+from deconfuse.statistics.comparison_text import changes, counted_cells
 from deconfuse.statistics.reliability import FEW_LABELS, FEW_SAMPLES
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def _comparison(study: Study) -> ComparisonPayload | None:
     cells = np.flatnonzero(counted_cells(found))
     low, high = found.overlap_interval
     return ComparisonPayload(
+        changes=tuple(changes(found)),
         cells=encode(cells, "u4"),
         p_values=encode(found.p_values.ravel()[cells], "f4"),
         level=round(1 - found.level, 12),

@@ -303,8 +303,12 @@ class GeometryPayload:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPayload:
-    """Corrected p-values of the differences of two bi-normalized matrices, at the cells listed."""
+    """Corrected p-values of the differences of two bi-normalized matrices, at the cells listed.
 
+    ``changes`` are the sentences about recalls, label shares, prediction bias and similarity.
+    """
+
+    changes: tuple[str, ...]
     cells: EncodedArray
     p_values: EncodedArray
     level: float

@@ -24,7 +24,7 @@ from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
 from deconfuse.statistics.cells import as_confusion
 from deconfuse.statistics.comparison import Comparison, compare
-from deconfuse.statistics.comparison_text import change_findings
+from deconfuse.statistics.comparison_text import change_findings, changes
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
 from deconfuse.statistics.findings import Finding
@@ -221,8 +221,13 @@ class Study(ShownDocument):
 
     @property
     def document(self) -> Document:
-        """Headline and findings, to be written in any form."""
-        return Document([self.headline], self.findings)
+        """Headline, what changed between two matrices, and findings, to be written in any form."""
+        sentences = [self.headline]
+        if self.comparison is not None:
+            sentences += changes(self.comparison)
+        if len(self.matrices) > 1:
+            sentences.append(f"What was found in {quoted(self.names[-1])}:")
+        return Document(sentences, self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return headline and findings, with the diagnosis or the comparison, for JSON."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deconfuse.statistics.comparison import Comparison
     from deconfuse.statistics.score_differences import ScoreDifference
 
-__all__ = ["change_findings", "counted_cells", "headline", "summary", "to_dict"]
+__all__ = ["change_findings", "changes", "counted_cells", "headline", "summary", "to_dict"]
 
 _ROWS = 10
 _WIDTH = 40
@@ -137,11 +137,9 @@ def _as_counted(comparison: Comparison) -> str:
     )
 
 
-def summary(comparison: Comparison) -> list[str]:
-    """Return which is better, what changed underneath, the Overlap, and how many cells differ."""
-    low, high = comparison.overlap_interval
+def changes(comparison: Comparison) -> list[str]:
+    """Return which recalls surely differ, and what changed underneath, with a test each."""
     alpha = 1 - comparison.level
-    significant = int((comparison.p_values < alpha).sum())
     pairing = "paired samples" if comparison.is_paired else "counted as independent samples"
     labels = [n.source.label_counts for n in (comparison.first, comparison.second)]
     if not comparison.is_paired and np.array_equal(labels[0], labels[1]):
@@ -152,7 +150,6 @@ def summary(comparison: Comparison) -> list[str]:
         else _test(comparison.label_shares_p_value, alpha)
     )
     return [
-        headline(comparison),
         _recalls(comparison, alpha),
         f"What changed underneath ({pairing}):",
         f"- label shares: {shares}.",
@@ -161,6 +158,17 @@ def summary(comparison: Comparison) -> list[str]:
         f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
         *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
+    ]
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """Return which is better, what changed underneath, the Overlap, and how many cells differ."""
+    low, high = comparison.overlap_interval
+    alpha = 1 - comparison.level
+    significant = int((comparison.p_values < alpha).sum())
+    return [
+        headline(comparison),
+        *changes(comparison),
         f"The bi-normalized counts (bi + ε) overlap by {proportion(comparison.overlap, 3)}, where"
         " two equal classifiers with as many samples would show about"
         f" {proportion(comparison.overlap_if_equal, 3)}. Without sampling noise they overlap by"

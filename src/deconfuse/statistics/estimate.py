@@ -395,7 +395,9 @@ def separability_score(
     which a class that is never predicted counts as 0. Its expected value stays nearly the same when
     the test set has another size or other class shares, and when predictions favour some classes by
     constant factors; accuracy changes with the second, balanced accuracy with the third. A single
-    value has noise: ``estimate_bi(cm).separability`` has its interval, ``.low`` to ``.high``.
+    value has noise: ``estimate_bi(cm).separability`` has its interval, ``.low`` to ``.high``. What
+    bias is left is at most 0.03 in ``python -m benchmarks estimate``; where many classes have few
+    samples and are all equally similar, the interval may miss by as much.
 
     It is not an accuracy: it says nothing about how often a prediction is right on the data at hand
     (Stehman 1997), because class shares and prediction bias, which make up much of that, are what

@@ -466,7 +466,7 @@ def _unsure_pairs(
             kind="careful",
             severity=min(shown[0].similarity, 1.0),
             sentence=(
-                "These pairs are confused, but how similar they are is uncertain:"
+                "How similar confused pairs are is uncertain:"
                 f" {listed(told, _NAMES, 'pair', 'pairs')}."
             ),
             advice="Whether the two are similar, or one is only over-predicted, takes more samples"

@@ -111,10 +111,11 @@ def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     found = estimate_balanced_accuracy(cm)
     if found.high < chance:
         return _plain(
-            "This is worse than guessing: check that labels and predictions use the same names in"
-            " the same order."
+            "The balanced accuracy is below that of guessing: check that labels and predictions use"
+            " the same names in the same order."
         )
-    return _plain("This is not shown to be better than guessing.") if found.low <= chance else []
+    told = "The balanced accuracy is not shown to be above that of guessing."
+    return _plain(told) if found.low <= chance else []
 
 
 def _effective_labels(cm: ConfusionMatrix) -> NDArray[np.float64]:

@@ -75,6 +75,7 @@ export function comparingContent(study, overlap) {
       `The difference is ${isolate(second.name)} minus ${isolate(first.name)}. ` :
       `A difference is a model minus ${isolate(first.name)}. `,
       "Purple is worse: fewer hits on the diagonal, more errors off it. Green is better. Pale cells may be chance."),
+    ...(study.comparison?.changes ?? []).map((/** @type {string} */ sentence) => h("p", { class: "change" }, sentence.replace(/^- /, "• "))),
     study.comparison && overlap(study.comparison),
     h("p", {}, h("b", {}, "bi-normalized"),
       " divides out how frequent a class is and how readily the model says it: every row and every column sums to 1."),
