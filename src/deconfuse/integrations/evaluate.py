@@ -59,9 +59,9 @@ def compute(
         (mean diagonal of the estimated bi-normalized matrix, not an accuracy) and its
         ``separability_interval`` of 95 %; ``n_samples`` (with weights: their sum; with outcomes:
         all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows),
-        ``method`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and ``background_counts``.
-        Everything goes through ``json.dumps``, except dates as class
-        names. Undefined cells, of a class without samples, are None.
+        ``method`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and
+        ``background_counts``. Everything goes through ``json.dumps``, except dates as class names.
+        Undefined cells, of a class without samples, are None.
 
     Examples
     --------
