@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from deconfuse._checks import Label
 from deconfuse._text import (
@@ -218,21 +217,18 @@ def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
         advice = (
             "The more frequent class is over-predicted"
             if len(known) == 2
-            else "The more frequent a class is, the more it is over-predicted"
+            else "The more frequent a class is, the more it tends to be over-predicted"
         ) + _FAVOURS_FREQUENT
     return [_bias(bias, condition(biases), advice) for bias in (*over, *under)]
 
 
 def _favours_frequent(known: Sequence[ClassBias]) -> bool:
-    """Return whether frequent classes are over-predicted and rare ones under-predicted here."""
+    """Return whether the more frequent classes are on the whole the more over-predicted ones."""
     labels = [b.labels for b in known]
-    over, under = ([b.labels for b in group] for group in biased(known))
     if not labels or max(labels) < _UNEVEN * min(labels):
         return False
-    if min(over, default=math.inf) <= max(under, default=0.0):
-        return False
-    shares, ratios = (rankdata(values) for values in (labels, [b.ratio for b in known]))
-    # Spearman's correlation above a half; undefined, and so no reason, where all are equal.
+    # Correlation above a half; undefined, and so no reason, where all are equal.
+    shares, ratios = np.log(labels), np.log([b.ratio for b in known])
     spread = np.sqrt(shares.var() * ratios.var())
     return bool(
         spread and np.mean((shares - shares.mean()) * (ratios - ratios.mean())) > spread / 2
