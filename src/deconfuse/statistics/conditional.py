@@ -94,6 +94,11 @@ def triples_of(
             "Paired comparison needs unweighted samples, got weighted counts.",
             hint="leave out `paired`; the weights are then taken into account as they are.",
         )
+    if first.outcomes or second.outcomes:
+        raise InputError(
+            "Paired comparison needs predictions that are classes, got matrices with outcomes.",
+            hint="leave out `paired`: right answers of all samples are compared as independent.",
+        )
     true, one, other = (first.index_of(column) for column in paired)
     if not len(true) == len(one) == len(other):
         raise InputError(
