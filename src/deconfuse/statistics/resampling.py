@@ -82,14 +82,15 @@ class Side:
             self.matrix + self.sensitivity.change((counts - self.plain.values) / exposures)
         )
 
-    @property
-    def with_rare_errors(self) -> Cells:
-        """As many samples as were seen, some of them in cells without any: what else may be drawn.
+    def resampled(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Return a stack of resampled tables, with a few samples in cells that had none.
 
-        Resamples of a table without errors have none, and would pass for certain.
+        Resamples of a table without errors have none, and would pass for certain. So epsilon, which
+        stands for what is not known, is drawn as well: the samples that it stands for.
         """
-        part = self.plain.values.sum() / self.cells.values.sum()
-        return Cells(part * self.cells.values, part * self.cells.variances, self.cells.unit)
+        unit = self.plain.unit
+        rare = rng.poisson(self.epsilon / unit, size=(size, *self.matrix.shape))
+        return resample(self.plain, size, rng) + unit * rare
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -190,10 +191,7 @@ class Spread:
     def _resampled(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return stacks of both tables, resampled."""
         if self.triples is None:
-            one, other = (
-                resample(side.with_rare_errors, size, rng) for side in (self.first, self.second)
-            )
-            return one, other
+            return self.first.resampled(size, rng), self.second.resampled(size, rng)
         return _resampled_triples(self.triples, len(self.first.matrix), size, rng)
 
     def _equal(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
