@@ -153,7 +153,7 @@ def test_columns_of_lists_and_records() -> None:
 
     for nested in (pl.Series([{"a": 1}, {"a": 2}]), pl.Series(np.eye(2)), pl.Series([[1], [2]])):
         refused(
-            "`y_true` must be one-dimensional, got a sequence for each",
+            "`y_true` must be one-dimensional, got several values for each",
             "argmax",
             lambda nested=nested: count(nested, [1, 2]),
         )

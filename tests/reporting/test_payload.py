@@ -172,7 +172,8 @@ def test_the_headline_tells_no_bias_that_no_finding_tells() -> None:
 def test_the_headline_contrasts_what_is_alike_with_what_is_only_confused() -> None:
     page = summarize(make_demo().cm, title="t")
     assert (
-        "“3” and “9” are similar, and so are 3 more pairs."
+        "“3” and “9” are similar, and so are 3 more pairs (for 2 of them other errors may explain"
+        " it)."
         " “0” and “6”, and 1 more pair, are often confused, but less similar."
     ) in page.headline
 

@@ -193,7 +193,7 @@ def test_totals_are_those_of_all_findings() -> None:
         assert kinds.count(kind) == sum(b.verdict == verdict for b in d.biases) == number
         assert f"{number} " in d.headline
     similar = kinds.count("look_alike")
-    assert f"and so are {similar - 1} more pairs." in d.headline
+    assert f"and so are {similar - 1} more pairs (for " in d.headline
     assert f"and {similar - 5} more\n" in str(d)
 
 

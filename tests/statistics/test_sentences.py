@@ -458,6 +458,22 @@ def lowest_recall_is_true(rest: str, seen: Counts) -> bool:
     )
 
 
+DOUBT = " (other errors may explain it)"
+SIMILAR = (
+    rf"{NAME} and {NAME} are similar(?:{re.escape(DOUBT)})?"
+    r"(?:, and so (?:is|are) ([\d,]+) more pairs?)?"
+    r"( \(which other errors may explain\))?"
+    r"(?: \(for ([\d,]+) of them other errors may explain it\))?"
+)
+
+
+def doubts_are_true(told: re.Match[str], d: Diagnosis) -> bool:
+    alike = [found.sentence for found in d.findings if found.kind == "look_alike"]
+    first, *others = (sentence.endswith("may explain it.") for sentence in alike)
+    some = len(others) if told[4] else int(number(told[5] or "0"))
+    return first == (DOUBT in told[0].split(", and so")[0]) and some == sum(others)
+
+
 def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     totals = re.match(
         rf"([\d,]+) class(?:es)?, (?:a class was named for |samples weighing )?{NUMBER}"
@@ -484,10 +500,11 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     kinds = [found.kind for found in d.findings]
     right &= lowest_recall_is_true(rest, seen)
     right &= biases_are_true(rest, seen, d)
-    pairs = re.search(rf"{NAME} and {NAME} are similar(?:, and so (?:is|are) ([\d,]+) more)?", rest)
+    pairs = re.search(SIMILAR, rest)
     in_short = re.search(r"([\d,]+) pairs? of classes (?:is|are) similar\.", rest)
     told = 1 + int(number(pairs[3] or "0")) if pairs else 0
     right &= kinds.count("look_alike") == (int(number(in_short[1])) if in_short else told)
+    right &= pairs is None or doubts_are_true(pairs, d)
     no_label, no_prediction = seen.labels == 0, seen.predictions == 0
     unanswered = no_label & (seen.said.sum(axis=1) > 0 if seen.outcomes else False)
     no_label = no_label & ~unanswered

@@ -12,7 +12,7 @@ from deconfuse._checks import Label
 from deconfuse._text import count_text, plural, printable, proportion, quoted, shorten
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
-from deconfuse.statistics.findings import Finding, biased, condition, sure_times
+from deconfuse.statistics.findings import EXPLAINED, Finding, biased, condition, sure_times
 from deconfuse.statistics.metrics import effective_samples, estimate_balanced_accuracy, has_errors
 
 if TYPE_CHECKING:
@@ -165,18 +165,26 @@ def _one_sided(
 
 
 def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:
-    similar = [found.classes for found in findings if found.kind == "look_alike"]
+    similar = [found for found in findings if found.kind == "look_alike"]
     if not similar:
         return []
-    first, second = map(name, similar[0])
-    more = len(similar) - 1
-    others = (
-        f", and so {'is' if more == 1 else 'are'} {plural(more, 'more pair', 'more pairs')}"
-        if more
-        else ""
-    )
+    first, second = map(name, similar[0].classes)
+    doubts = [found.sentence.endswith(EXPLAINED) for found in similar]
+    doubt = " (other errors may explain it)" if doubts[0] else ""
+    more, doubted = len(similar) - 1, sum(doubts[1:])
+    others = ""
+    if more:
+        others = (
+            f", and so {'is' if more == 1 else 'are'} {plural(more, 'more pair', 'more pairs')}"
+        )
+    if doubted:
+        others += (
+            " (which other errors may explain)"
+            if doubted == more
+            else f" (for {doubted:,} of them other errors may explain it)"
+        )
     number = plural(len(similar), "pair of classes is", "pairs of classes are")
-    told = [(f"{first} and {second} are similar{others}.", f"{number} similar.")]
+    told = [(f"{first} and {second} are similar{doubt}{others}.", f"{number} similar.")]
     less = [found.classes for found in findings if found.kind == "not_alike"]
     if less:
         first, second = map(name, less[0])
