@@ -77,6 +77,8 @@ def show_findings(study: Study) -> None:
 
     console = out()
     console.print(Text(printable(study.headline), style="bold"))
+    for sentence in study.document.sentences[1:]:
+        console.print(Text(printable(sentence)))
     for kind, findings in by_kind(study.findings):
         for finding in findings[:_MOST_OF_A_KIND]:
             _print_item(console, printable(finding.sentence), kind.colour)
