@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -123,27 +124,29 @@ def shorten(text: str, width: int) -> str:
     return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
 
 
-def tell_apart(names: Sequence[str], width: int) -> list[str]:
+def tell_apart(names: Sequence[str], width: int, among: Collection[str] | None = None) -> list[str]:
     """Return names of at most ``width`` characters that differ wherever the names do.
 
-    Where leaving out the middle makes names equal, all parts in which they differ are kept.
+    Where names with the same beginning are too long, all parts in which they differ are kept.
 
     Examples
     --------
     >>> tell_apart(["northern mockingbird, juvenile", "northern cardinal, juvenile"], 15)
     ['…mockingbird…', '…cardinal…']
     """
-    short = [shorten(name, width) for name in names]
-    whole = dict(zip(short, names, strict=True))
-    clashing = {text for text, name in zip(short, names, strict=True) if whole[text] != name}
+    if all(len(name) <= width for name in names):
+        return list(names)
+    among = set(names) if among is None else among
+    beginning = shorten("x" * (width + 1), width).index("…")
+    shared = Counter(name[:beginning] for name in among)
     # What all names end with tells nothing.
-    end = _shared_end(names)
-    others = {name[: len(name) - end] for name in names}
+    end = _shared_end(among)
+    others = {name[: len(name) - end] for name in among}
     drawn = [
-        _abridge(name[: len(name) - end], others, width, is_open=end > 0)
-        if text in clashing
-        else text
-        for text, name in zip(short, names, strict=True)
+        shorten(name, width)
+        if len(name) <= width or shared[name[:beginning]] == 1
+        else _abridge(name[: len(name) - end], others, width, is_open=end > 0)
+        for name in names
     ]
     owners: dict[str, str] = {}
     for k, (text, name) in enumerate(zip(drawn, names, strict=True)):
@@ -177,7 +180,7 @@ def _abridge(name: str, others: Collection[str], width: int, *, is_open: bool) -
     return shorten(name, width)
 
 
-def _shared_end(names: Sequence[str]) -> int:
+def _shared_end(names: Collection[str]) -> int:
     """Return how many letters all names have in common at the end, whole words only."""
     first, *others = {name[::-1] for name in names} or {""}
     length = min((_shared(first, other) for other in others), default=0)
@@ -200,7 +203,8 @@ def _parts(name: str, turns: Sequence[int], length: int, whole_words: bool) -> s
         telling = min(len(name) - 1, turn + int(name[turn : turn + 1] == " "))
         if telling < end:
             continue
-        start = max(end, name.rfind(" ", 0, turn) + 1 if whole_words else telling)
+        word = 1 + max((k for k in range(turn) if not name[k].isalnum()), default=-1)
+        start = max(end, word if whole_words else telling)
         stop = max(telling + 1, start + length)
         text = f"{text.rstrip()}…" if start - end > 1 else text + name[end:start]
         text += name[start:stop]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deconfuse._checks import Label
-from deconfuse._text import count_text, plural, printable, proportion, quoted, shorten
+from deconfuse._text import count_text, plural, printable, proportion, quoted, tell_apart
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import EXPLAINED, Finding, biased, condition, sure_times
@@ -223,10 +223,6 @@ def _others(number: int) -> str:
 
 
 def _namer(labels: Sequence[Label]) -> _Namer:
-    """Return what quotes a class: as short as the names of all classes still differ."""
+    """Return what quotes a class: long names as the parts in which they differ from others."""
     names = {printable(label) for label in labels}
-    long = [name for name in names if len(name) > _NAME_WIDTH]
-    width = _NAME_WIDTH
-    while len({shorten(name, width) for name in long}) < len(long):
-        width += 10
-    return lambda label: quoted(label, width)
+    return lambda label: quoted(tell_apart([printable(label)], _NAME_WIDTH, names)[0])

@@ -89,7 +89,14 @@ function paintRatio(g, scene, length) {
   g.textBaseline = "middle";
   const drawn = times(share / pane.even.cols);
   // A class's bias leaves out classes that are never recognized; the bar has the rows of all.
-  const text = drawn === times(pane.metrics().bias[selection.j]) ? drawn : `${drawn} with all rows`;
+  const bias = pane.metrics().bias[selection.j];
+  const differs = drawn !== times(bias);
+  const text = !differs ? drawn : `${Number.isNaN(bias) ? "" : `${times(bias)}, `}${drawn} with all rows`;
+  if (differs && bias > 0) {
+    const at = layout.y - 4 - length(bias * pane.even.cols);
+    g.fillStyle = ink.text;
+    g.fillRect(middle - Math.max(cellSize(scene), 6) / 2, at - 1, Math.max(cellSize(scene), 6), 2);
+  }
   const wide = g.measureText(text).width + 6;
   const high = 1.2 * points;
   // In the bar where it is tall enough, else above it, but never over the names.
