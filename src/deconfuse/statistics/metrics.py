@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from scipy.stats import norm
 
 from deconfuse._checks import Label, needs_pandas
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Estimate",
     "Estimates",
+    "MeanShares",
     "PerClass",
     "accuracy",
     "balanced_accuracy",
@@ -36,6 +38,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
+# Student's quantile of next to no samples; beyond it an interval is everything anyway.
+_FAR = 1e3
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -46,7 +51,7 @@ class Estimate:
     value, low, high : float
         NaN where the matrix has no samples that the number could be estimated from.
     n : float
-        How many independent samples would give an interval of this width.
+        How many samples of one proportion would give it this spread.
     """
 
     value: float
@@ -71,6 +76,71 @@ class Estimates:
     def __post_init__(self) -> None:
         for array in (self.value, self.low, self.high):
             array.flags.writeable = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanShares:
+    r"""Weighted means of independent shares, such as the balanced accuracy: the mean recall.
+
+    Attributes
+    ----------
+    shares, n, weights : ndarray of shape (n_means, n_strata)
+        The shares, the samples of each (positive), and weights that sum to one in every row.
+
+    Notes
+    -----
+    The interval is Wilson's, for the number of samples with which one proportion would have the
+    variance :math:`\sum_i w_i^2 r_i (1 - r_i) / n_i`. Three things keep few samples from passing
+    for certain. In the variance, each share is drawn towards that of all samples with the weight of
+    one sample, and what this and the few samples take from :math:`r (1 - r)` on average is given
+    back. The quantile is Student's, with the degrees of freedom of Welch and Satterthwaite. And no
+    end is farther out than the mean of the ends of all shares: a class of one sample moves a mean
+    over ten classes by at most a tenth.
+    """
+
+    shares: FloatArray
+    n: FloatArray
+    weights: FloatArray
+
+    @property
+    def value(self) -> FloatArray:
+        """The means."""
+        # Divided, so that rounding makes no mean of ones more or less than one.
+        return np.asarray((self.weights * self.shares).sum(-1) / self.weights.sum(-1))
+
+    @property
+    def samples(self) -> FloatArray:
+        """How many samples of one proportion have the spread of each mean."""
+        hits, misses, variances = self._spread()
+        means = (self.weights * hits).sum(-1), (self.weights * misses).sum(-1)
+        return np.asarray(means[0] * means[1] / variances.sum(-1))
+
+    def limits(self, z: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the interval, so many standard deviations wide if n were large."""
+        if self.n.shape[-1] == 1:
+            return wilson(self.shares[..., 0], self.n[..., 0], z)
+        *_, variances = self._spread()
+        freedom = variances.sum(-1) ** 2 / (variances**2 / self.n).sum(-1)
+        quantile = -stdtrit(freedom, norm.sf(z))
+        # What is too far out to be computed comes with any sign, or as NaN.
+        quantile = np.where((quantile > 0) & (quantile < _FAR), quantile, _FAR)
+        low, high = wilson(self.value, self.samples, quantile)
+        lows, highs = wilson(self.shares, self.n, quantile[..., None])
+        return (
+            np.maximum(low, (self.weights * lows).sum(-1)),
+            np.minimum(high, (self.weights * highs).sum(-1)),
+        )
+
+    def _spread(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return hits and misses as the variance has them, and the variance that each adds."""
+        n, every = self.n, self.n.sum(-1, keepdims=True)
+        # Misses are not one minus the hits: of very many samples that would round to none.
+        hits, misses = (
+            (count + (count.sum(-1, keepdims=True) + 0.5) / (every + 1)) / (n + 1)
+            for count in (self.shares * n, (1 - self.shares) * n)
+        )
+        kept = 1 - n / (n + 1) ** 2
+        return hits, misses, self.weights**2 * hits * misses / n / kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,14 +286,7 @@ def estimate_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
 
 
 def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
-    r"""Return the balanced accuracy with an interval.
-
-    Notes
-    -----
-    The mean recall has the variance :math:`\frac{1}{C^2} \sum_i r_i (1 - r_i) / n_i`. Wilson's
-    interval is taken for the number of samples with which one proportion would have this variance.
-    In the variance, each recall is drawn towards the accuracy with the weight of one sample, so
-    that a class of two samples, both right, does not pass for certain.
+    """Return the balanced accuracy with an interval (see `MeanShares`).
 
     Examples
     --------
@@ -233,37 +296,14 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
     '0.70 (0.53 to 0.83)'
     """
     check_level(level)
-    return _estimate(balanced_accuracy(cm), balanced_samples(cm), level)
-
-
-def balanced_samples(cm: ConfusionMatrix) -> float:
-    """Return how many samples of one proportion give the spread of the balanced accuracy."""
     n = effective_samples(_labels(cm), _row_variances(cm))
-    has_samples = n > 0
-    if not has_samples.any():
-        return 0.0
-    recall = _hits(cm)[has_samples] / _labels(cm)[has_samples]
-    return float(mixed_samples(recall, n[has_samples], np.full(len(recall), 1 / len(recall))))
-
-
-def mixed_samples(shares: FloatArray, n: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return how many samples of one proportion give the spread of a weighted mean of several.
-
-    Parameters
-    ----------
-    shares, n, weights : ndarray of shape (..., n_strata)
-        The proportions, the samples of each (positive), and weights that sum to one.
-
-    Returns
-    -------
-    ndarray of shape (...)
-    """
-    samples = n.sum(axis=-1, keepdims=True)
-    pooled = ((shares * n).sum(axis=-1, keepdims=True) + 0.5) / (samples + 1)
-    drawn = (shares * n + pooled) / (n + 1)
-    variance = (weights**2 * drawn * (1 - drawn) / n).sum(axis=-1)
-    mean = (weights * drawn).sum(axis=-1)
-    return np.asarray(mean * (1 - mean) / variance)
+    known = n > 0
+    if not known.any():
+        return _estimate(float("nan"), 0.0, level)
+    recalls = (_hits(cm)[known] / _labels(cm)[known])[None, :]
+    mean = MeanShares(recalls, n[known][None, :], np.full(recalls.shape, 1 / recalls.size))
+    low, high = mean.limits(float(norm.ppf(0.5 + level / 2)))
+    return Estimate(balanced_accuracy(cm), float(low[0]), float(high[0]), float(mean.samples[0]))
 
 
 def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
@@ -313,7 +353,9 @@ def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
     )
 
 
-def wilson(share: FloatArray, n: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
+def wilson(
+    share: FloatArray, n: FloatArray, z: float | FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's score interval of shares seen in n samples; NaN stays NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)

@@ -5,15 +5,16 @@ All differences are the second minus the first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.stats import binom, hypergeom, norm
+from scipy.stats import binom, hypergeom, norm, t
 
 from deconfuse.statistics.cells import Cells, holm, row_units
-from deconfuse.statistics.metrics import effective_samples, mixed_samples, wilson
+from deconfuse.statistics.metrics import MeanShares, effective_samples
 
 __all__ = ["Proportions", "RecallDifferences", "ScoreDifference", "Scores", "share_difference"]
 
@@ -76,16 +77,29 @@ class RecallDifferences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proportions:
-    """Proportions of both matrices, the samples behind them, and how far they move together."""
+    """Proportions of both matrices, or means of some, and how far they move together.
 
-    values: tuple[FloatArray, FloatArray]
-    samples: tuple[FloatArray, FloatArray]
+    Attributes
+    ----------
+    sides : tuple of two MeanShares
+    correlation : ndarray of shape (n_means,)
+    moved : ndarray of shape (n_means, n_strata), optional
+        Of paired samples, how many are counted on one side only.
+    """
+
+    sides: tuple[MeanShares, MeanShares]
     correlation: FloatArray
+    moved: FloatArray | None = None
+
+    @property
+    def values(self) -> tuple[FloatArray, FloatArray]:
+        """The proportions of the first matrix, and of the second."""
+        return self.sides[0].value, self.sides[1].value
 
     def limits(self, z: float) -> tuple[FloatArray, FloatArray]:
         """Return the interval of second minus first (Newcombe 1998, hybrid score)."""
         (first, second), rho = self.values, self.correlation
-        ends = [wilson(v, n, z) for v, n in zip(self.values, self.samples, strict=True)]
+        ends = [side.limits(z) for side in self.sides]
         down, up = second - ends[1][0], ends[1][1] - second
         first_down, first_up = first - ends[0][0], ends[0][1] - first
         lower = np.sqrt(np.maximum(down**2 - 2 * rho * down * first_up + first_up**2, 0))
@@ -94,7 +108,12 @@ class Proportions:
         return difference - lower, difference + upper
 
     def p_value(self) -> float:
-        """Return the p-value at which the interval of the only proportion begins to hold zero."""
+        """Return the p-value of no difference of the only proportion: the larger of two.
+
+        At the one the interval begins to hold zero; the other is that of equal proportions. Three
+        samples of a class, all right before and none after, may be the whole difference of a mean:
+        that this is little evidence only the second knows.
+        """
         difference = float((self.values[1] - self.values[0])[0])
 
         def gap(z: float) -> float:
@@ -103,7 +122,29 @@ class Proportions:
         if gap(_NEAREST) <= 0:
             return 1.0
         far = _FARTHEST if gap(_FARTHEST) >= 0 else brentq(gap, _NEAREST, _FARTHEST)
-        return float(2 * norm.sf(far))
+        return max(float(2 * norm.sf(far)), self._equality(difference))
+
+    def _equality(self, difference: float) -> float:
+        """Return the p-value of a difference if all proportions are equal on both sides.
+
+        The variance is that of both sides together, or of the samples that moved; the quantile is
+        Student's, since few samples may be most of it (Welch, Satterthwaite).
+        """
+        one, other = self.sides
+        n, m, weights = one.n[0], other.n[0], one.weights[0]
+        if self.moved is None:
+            share = (one.shares[0] * n + other.shares[0] * m) / (n + m)
+            freedom = np.maximum(n + m - 1, 0.5)
+            variances = weights**2 * share * (1 - share) * (n + m) ** 2 / (n * m) / freedom
+        else:
+            freedom = self.moved[0]
+            variances = weights**2 * freedom / n**2
+        some = variances > 0
+        if not some.any():
+            return 1.0
+        spread = variances[some].sum()
+        degrees = spread**2 / (variances[some] ** 2 / freedom[some]).sum()
+        return float(2 * t.sf(abs(difference) / np.sqrt(spread), degrees))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,13 +180,10 @@ class Scores:
         if self.agreed is not None:
             together = self.agreed.diagonal().sum() / n[0] - values[0] * values[1]
         correlation = _correlation(together, *(v * (1 - v) for v in values))
-        result = _difference(Proportions(_pair(values), _pair(samples), correlation), level)
+        both = Proportions(_singles(values, samples), correlation)
         if self.agreed is None:
-            return result
-        p_value = mcnemar(*(only.sum() for only in self._only_right()))
-        return ScoreDifference(
-            result.first, result.second, result.difference, result.low, result.high, float(p_value)
-        )
+            return _difference(both, level)
+        return _difference(both, level, float(mcnemar(*(k.sum() for k in self._only_right()))))
 
     @property
     def shared(self) -> NDArray[np.intp]:
@@ -183,21 +221,21 @@ class Scores:
 
     def accuracy_at_equal_shares(self, level: float) -> ScoreDifference:
         """Return the recalls of both, weighted by the same label shares; NaN without any."""
-        if not len(self.shared):
-            return ScoreDifference(*[float("nan")] * 6)
-        places = self.shared[None, :]
-        return _difference(self.combined(places, places, self.equal_shares[None, :]), level)
+        return self._mean_recall(self.equal_shares, level)
 
     def balanced_accuracy(self, level: float) -> ScoreDifference:
         """Return the balanced accuracy of both, over the classes with samples on both sides.
 
         A mean over other classes would be another score. NaN without any such class.
         """
+        return self._mean_recall(np.full(len(self.shared), 1 / max(len(self.shared), 1)), level)
+
+    def _mean_recall(self, weights: FloatArray, level: float) -> ScoreDifference:
+        """Return a weighted mean of the recalls of the shared classes."""
         if not len(self.shared):
             return ScoreDifference(*[float("nan")] * 6)
         places = self.shared[None, :]
-        weights = np.full(places.shape, 1 / places.size)
-        return _difference(self.combined(places, places, weights), level)
+        return _difference(self.combined(places, places, weights[None, :]), level)
 
     def recalls(self) -> RecallDifferences:
         """Return the recall of every class, with a test each."""
@@ -227,16 +265,10 @@ class Scores:
         """
         shares = [_rates(cells)[rows, columns] for cells in self._both]
         n = [self._samples(cells)[rows] for cells in self._both]
-        is_hit = rows == columns
-        values = [
-            # Hits from the errors: without any, rounding must not make the mean more than one.
-            np.where(is_hit.all(axis=-1), 1 - (weights * (1 - s)).sum(-1), (weights * s).sum(-1))
-            for s in shares
-        ]
-        samples = [mixed_samples(s, m, weights) for s, m in zip(shares, n, strict=True)]
-        correlation = np.zeros(len(rows))
+        correlation, moved = np.zeros(len(rows)), None
         if self.agreed is not None:
             one, other = shares
+            moved = (self.first.values + self.second.values - 2 * self.agreed)[rows, columns]
             together = self.agreed[rows, columns] / n[0] - one * other
             correlation = _correlation(
                 *(
@@ -244,8 +276,8 @@ class Scores:
                     for x in (together, one * (1 - one), other * (1 - other))
                 )
             )
-        clipped = [np.clip(value, 0.0, 1.0) for value in values]
-        return Proportions(_pair(clipped), _pair(samples), correlation)
+        first, second = (MeanShares(s, m, weights) for s, m in zip(shares, n, strict=True))
+        return Proportions((first, second), correlation, moved)
 
     @property
     def _both(self) -> tuple[Cells, Cells]:
@@ -328,16 +360,30 @@ def share_difference(
     >>> round(found.difference, 3), found.low > 0, found.p_value < 0.001
     (0.2, True, True)
     """
-    values, sizes = (_pair([np.array([v]) for v in both]) for both in (shares, samples))
-    return _difference(Proportions(values, sizes, np.zeros(1)), level)
+    return _difference(Proportions(_singles(shares, samples), np.zeros(1)), level)
 
 
-def _difference(proportions: Proportions, level: float) -> ScoreDifference:
+def _difference(
+    proportions: Proportions, level: float, p_value: float | None = None
+) -> ScoreDifference:
     first, second = (float(values[0]) for values in proportions.values)
-    low, high = proportions.limits(float(norm.ppf(0.5 + level / 2)))
-    p_value = proportions.p_value() if np.isfinite(second - first) else float("nan")
-    return ScoreDifference(first, second, second - first, float(low[0]), float(high[0]), p_value)
+    if not np.isfinite(second - first):
+        return ScoreDifference(first, second, *[float("nan")] * 4)
+    low, high = (float(end[0]) for end in proportions.limits(float(norm.ppf(0.5 + level / 2))))
+    p_value = proportions.p_value() if p_value is None else p_value
+    if p_value >= 1 - level:
+        # What the test does not rule out, the interval holds.
+        low, high = min(low, 0.0), max(high, 0.0)
+    return ScoreDifference(first, second, second - first, low, high, p_value)
 
 
-def _pair(both: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    return both[0], both[1]
+def _singles(
+    shares: Sequence[ArrayLike], samples: Sequence[ArrayLike]
+) -> tuple[MeanShares, MeanShares]:
+    """Return one share of each side, seen in so many samples."""
+    one = np.ones((1, 1))
+    first, second = (
+        MeanShares(one * np.asarray(share), one * np.asarray(n), one)
+        for share, n in zip(shares, samples, strict=True)
+    )
+    return first, second
