@@ -580,3 +580,34 @@ def test_cells_are_listed_surest_first_then_by_size() -> None:
     rest = [abs(cell.difference) for cell in cells[len(sure) :]]
     assert cells[: len(sure)] == sorted(sure, key=lambda cell: cell.p_value)
     assert rest == sorted(rest, reverse=True)
+
+
+@pytest.mark.parametrize("sizes", [(500, 500, 3), (300, 300, 300, 2, 2), (1000, 300, 100, 30, 10)])
+@pytest.mark.parametrize("is_paired", [False, True])
+def test_a_few_samples_of_a_rare_class_name_no_winner(
+    sizes: tuple[int, ...], is_paired: bool
+) -> None:
+    """Equal classifiers: a balanced accuracy surely differs in about one of twenty tests."""
+    rng = np.random.default_rng(0)
+    rates = 0.1 / (len(sizes) - 1) + (0.9 - 0.1 / (len(sizes) - 1)) * np.eye(len(sizes))
+    named = 0
+    for _ in range(400):
+        same = np.stack([rng.multinomial(0.8 * n, p) for n, p in zip(sizes, rates, strict=True)])
+        cells, kept = [], same if is_paired else 0 * same
+        for _ in range(2):
+            rest = np.array(sizes) - kept.sum(axis=1)
+            drawn = [rng.multinomial(n, p) for n, p in zip(rest, rates, strict=True)]
+            counts = (kept + np.stack(drawn)).astype(float)
+            cells.append(Cells(counts, counts, 1.0))
+        agreed = np.minimum(cells[0].values, cells[1].values) if is_paired else None
+        found = Scores(cells[0], cells[1], agreed).balanced_accuracy(0.95)
+        named += found.p_value < 0.05
+        assert (found.p_value < 0.05) == (not found.low <= 0 <= found.high)
+    assert named <= 30
+
+
+def test_the_balanced_accuracy_of_very_many_samples_has_a_sharp_interval() -> None:
+    good, bad = np.diag([10**9, 10**9]), np.array([[0, 10**9], [10**9, 0]])
+    found = compare(good, bad).balanced_accuracy
+    assert found.p_value < 1e-200
+    assert found.high < -0.999999

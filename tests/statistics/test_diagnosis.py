@@ -497,6 +497,8 @@ def test_json_form() -> None:
         *("labels", "total", "counts", "epsilon", "level", "headline", "findings", "look_alikes"),
         *(
             "uncertain_pairs",
+            "n_look_alikes",
+            "n_uncertain_pairs",
             "biases",
             "attribution",
             "reliability",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,6 +105,12 @@ class Counts:
         verdicts = {bias.label: bias.verdict for bias in d.biases}
         is_known = "never right" not in (verdicts[pair.first], verdicts[pair.second])
         return pair.high > bar and pair.count + pair.reverse_count >= 3 and is_known
+
+    @property
+    def errors_of_a_pair(self) -> float:
+        """Errors of the average pair, among classes that are labels and predictions."""
+        part = self.counts[np.ix_(self.both_sides, self.both_sides)]
+        return float((part.sum() - np.trace(part)) / math.comb(len(part), 2))
 
     def rank(self, one: str, other: str) -> int:
         """Return the rank by confusions, among classes that are labels and predictions."""
@@ -225,6 +232,7 @@ def not_alike(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     assert told, found.sentence
     a, b, rank, x, y, rest = told.groups()
     right = same(x, seen[a, b]) and same(y, seen[b, a]) and int(rank) == seen.rank(a, b)
+    right &= number(x) + number(y) > seen.errors_of_a_pair * (1 - 1e-3)
     other = re.match(
         rf"less similar than {NAME} and {NAME} \(rank (\d+): {NUMBER} and {NUMBER} confusions\):"
         rf" estimated similarity {INTERVAL} against {INTERVAL}",

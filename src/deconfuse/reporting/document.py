@@ -262,7 +262,7 @@ def _pairs(diagnosis: Diagnosis) -> Table:
         ),
         align="llrrr",
         title=(
-            f"Most similar pairs{_part(len(diagnosis.look_alikes), ' that can be ranked')}, with"
+            f"Most similar pairs{_part(diagnosis.n_look_alikes, ' that can be ranked')}, with"
             " frequency and bias taken out (0: never confused, 1: confused as often as recognized),"
             " by the lower end of the interval"
         ),

@@ -64,6 +64,8 @@ class Diagnosis(ShownDocument):
         the order of the low ends of their intervals. Their rank by raw counts is beside.
     uncertain_pairs : tuple of LookAlike
         Confused pairs with too few samples to be ranked, by the low end of their intervals.
+    n_look_alikes, n_uncertain_pairs : int
+        How many there are of both; the tuples have the first ``n_pairs``.
     typical_similarity : float
         The estimated similarity of the median pair, which others are compared with.
     biases : tuple of ClassBias
@@ -90,6 +92,8 @@ class Diagnosis(ShownDocument):
     level: float
     look_alikes: tuple[LookAlike, ...]
     uncertain_pairs: tuple[LookAlike, ...]
+    n_look_alikes: int
+    n_uncertain_pairs: int
     typical_similarity: float
     biases: tuple[ClassBias, ...]
     attribution: Attribution
@@ -166,6 +170,8 @@ class Diagnosis(ShownDocument):
             "findings": [_record(finding) for finding in self.findings],
             "look_alikes": [_record(pair) for pair in self.look_alikes],
             "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
+            "n_look_alikes": self.n_look_alikes,
+            "n_uncertain_pairs": self.n_uncertain_pairs,
             "typical_similarity": self.typical_similarity,
             "biases": [_record(bias) for bias in self.biases],
             "attribution": {
@@ -297,6 +303,8 @@ def diagnose(
         level=float(level),
         look_alikes=pairs.at(pairs.certain[:n_pairs]),
         uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
+        n_look_alikes=len(pairs.certain),
+        n_uncertain_pairs=len(pairs.uncertain),
         typical_similarity=typical,
         biases=biases,
         attribution=attribute(estimate),

@@ -276,14 +276,19 @@ def _not_alikes(
     attribution: Attribution,
     biases: Mapping[Label, ClassBias],
 ) -> list[Finding]:
-    """Return pairs that counts put first and that are surely less similar than others.
+    """Return pairs with more errors than the average pair that are surely less similar than others.
 
     Surely: the whole interval of such a pair lies below that of a similar pair which was confused
     less often, or below what would make it stand out. So this can be said of a pair that has too
     few samples to be ranked, too.
     """
     found = []
+    every = math.comb(len(pairs.labels), 2)
+    even = float(pairs.counts.sum() + pairs.reverse_counts.sum()) / max(every, 1)
     for pair in pairs.most_confused(_RANKS):
+        # With few classes the first ranks have pairs that are hardly ever confused.
+        if pair.count + pair.reverse_count <= even:
+            continue
         # Of equal counts the one that the bias explains, so that the order of classes is no matter.
         larger = max(
             attribution.cell(pair.first, pair.second),
