@@ -71,7 +71,7 @@ KEYS = {
     "SamplesPayload": "noun cells offsets rows ids image_at images texts scores",
     "PointsPayload": "x y true pred total",
     "GeometryPayload": "matrices agreement points",
-    "ComparisonPayload": "changes cells p_values level overlap overlap_interval",
+    "ComparisonPayload": "changes cells p_values difference level overlap overlap_interval",
 }
 
 

@@ -243,13 +243,6 @@ def test_a_terminal_of_any_width_shows_whole_numbers(width: int) -> None:
         assert f"{cell.p_value:.3g}" in words
 
 
-def test_the_same_predictions_are_no_lack_of_samples() -> None:
-    y, one, _ = _two_models(np.random.default_rng(5), 500, 1.0)
-    cm = ConfusionMatrix.from_predictions(y, one)
-    found = compare(cm, cm, paired=(y, one, one))
-    assert "prediction bias taken out: no difference shown (p = 1)" in str(found)
-
-
 def test_equal_input_gives_equal_output() -> None:
     a, b = [[30, 4], [6, 20]], [[25, 9], [2, 30]]
     assert compare(a, b).p_value == compare(a, b).p_value
@@ -611,3 +604,37 @@ def test_the_balanced_accuracy_of_very_many_samples_has_a_sharp_interval() -> No
     found = compare(good, bad).balanced_accuracy
     assert found.p_value < 1e-200
     assert found.high < -0.999999
+
+
+def test_cells_are_compared_among_the_classes_of_both_and_the_others_are_named() -> None:
+    names = ["cat", "dog", "fox"]
+    first = ConfusionMatrix.from_counts([[80, 15, 5], [20, 75, 5], [5, 5, 90]], labels=names)
+    second = ConfusionMatrix.from_counts([[95, 0, 5], [90, 0, 10], [5, 0, 95]], labels=names)
+    found = compare(first, second)
+    parts = [estimate_bi(cm.subset(["cat", "fox"])).matrix for cm in (first, second)]
+    kept = np.ix_([0, 2], [0, 2])
+    np.testing.assert_allclose(found.difference[kept], parts[1] - parts[0], atol=1e-12)
+    assert np.isnan(found.difference[1]).all()
+    assert np.isnan(found.difference[:, 1]).all()
+    assert "0 of 4 bi-normalized cells differ" in str(found)
+    assert "Bi-normalized cells leave out “dog”" in str(found)
+    swapped = compare(second, first)
+    np.testing.assert_allclose(swapped.difference, -found.difference)
+
+
+def test_recalls_have_intervals_as_statsmodels_computes_them() -> None:
+    # statsmodels 0.15.0: confint_proportions_2indep(56, 70, 48, 80, method="newcomb")
+    found = compare([[48, 32], [10, 90]], [[56, 14], [10, 90]]).recalls
+    assert found.difference[0] == pytest.approx(0.2)
+    assert (found.low[0], found.high[0]) == pytest.approx((0.0524, 0.3339), abs=1e-4)
+    assert found.low[1] == pytest.approx(-found.high[1])
+
+
+def test_the_same_predictions_for_the_same_samples_are_said_to_be_the_same() -> None:
+    true, said = ["a", "b"] * 50, ["a", "b", "b", "a"] * 25
+    cm = ConfusionMatrix.from_predictions(true, said)
+    found = compare(cm, cm, paired=(true, said, said))
+    assert found.is_same
+    expected = "Both predict the same for all 100 samples: accuracy 0.500, balanced accuracy 0.500."
+    assert str(found).strip() == found.headline == expected
+    assert not compare(cm, cm).is_same

@@ -147,7 +147,8 @@ def check_headline(found: Comparison, text: str) -> None:
     told = re.fullmatch(
         rf"(.*?): {parts}\.(?: The label shares differ: accuracy(?: of the [\d,]+ class(?:es)? that"
         rf" both have)? would be {NUMBER} → {NUMBER} with those of the first,"
-        rf" {NUMBER} → {NUMBER} with those of the second\.)?",
+        rf" {NUMBER} → {NUMBER} with those of the second\."
+        rf"(?: Of all samples, {NUMBER} → {NUMBER} are right\.)?)?",
         text,
     )
     assert told, text
@@ -172,9 +173,13 @@ def check_headline(found: Comparison, text: str) -> None:
     else:
         words = " and ".join(f"{word} in {name}" for name, word in signs.items())
         assert told[1] == f"The second is {words} than the first"
-    counted = told.groups()[-4:]
+    counted = told.groups()[-6:]
+    sides = [n.source for n in (found.first, found.second)]
+    lacks = np.not_equal(*(np.asarray(cm.label_counts) > 0 for cm in sides)).any()
     assert (counted[0] is not None) == differ_in_labels(found)
-    for share, value in zip(counted, np.ravel(accuracies_by_shares(found)), strict=True):
+    assert (counted[4] is not None) == (differ_in_labels(found) and lacks)
+    values = [*np.ravel(accuracies_by_shares(found)), *(cm.accuracy for cm in sides)]
+    for share, value in zip(counted, values, strict=True):
         assert share is None or points(share, value)
 
 
@@ -187,11 +192,11 @@ def check_recalls(found: Comparison, text: str) -> None:
     told = re.fullmatch(
         r"Recall(?: where a class was named)? surely (?:fell in ([\d,]+) \((.*?)\))?"
         r"(?: and )?(?:rose in ([\d,]+) \((.*?)\))?"
-        r" of ([\d,]+) classes \(at 0.05, corrected\)\.",
+        r" of ([\d,]+) class(?:es)? \(at 0.05, corrected\)\.",
         text,
     )
     assert told, text
-    assert number(told[5]) == len(differs)
+    assert number(told[5]) == (~np.isnan(before + after)).sum()
     at = {str(label): k for k, label in enumerate(found.labels)}
     for total, names, is_it in (
         (told[1], told[2], differs & (after < before)),
@@ -226,7 +231,9 @@ def check_rest(found: Comparison, lines: list[str]) -> None:
             continue
         assert (told[1] == "different") == (p_value < ALPHA)
         assert told_p(told[2], told[3], p_value)
-    outcomes = lines[4:-2]
+    overlap = next(k for k, line in enumerate(lines) if " overlap by " in line)
+    check_cells(found, lines[overlap + 1 :])
+    outcomes = lines[4:overlap]
     assert len(outcomes) == len(found.outcomes)
     for line, change in zip(outcomes, found.outcomes, strict=True):
         told = re.fullmatch(
@@ -252,20 +259,42 @@ def check_rest(found: Comparison, lines: list[str]) -> None:
         rf" with as many samples would show about {NUMBER}\. Without sampling noise they overlap by"
         rf" {NUMBER} to {NUMBER} \(95%\), and equal ones by 1\."
         r"(?: That range is cautious; the test of similarity is sharper\.)?",
-        lines[-2],
+        lines[overlap],
     )
-    assert told, lines[-2]
+    assert told, lines[overlap]
     values = (found.overlap, found.overlap_if_equal, *found.overlap_interval)
     is_odd = found.p_value < ALPHA and found.overlap_interval[1] == 1
-    assert ("is sharper" in lines[-2]) == is_odd
+    assert ("is sharper" in lines[overlap]) == is_odd
     assert all(points(text, value) for text, value in zip(told.groups(), values, strict=True))
-    told = re.fullmatch(
-        r"([\d,]+) of ([\d,]+) bi-normalized cells differ at 0.05, corrected for their number\.",
-        lines[-1],
-    )
-    assert told, lines[-1]
-    assert number(told[1]) == (found.p_values < ALPHA).sum()
-    assert number(told[2]) == len(found.labels) ** 2
+
+
+def check_cells(found: Comparison, lines: list[str]) -> None:
+    sides = [np.asarray(n.source.counts) for n in (found.first, found.second)]
+    both = np.arange(len(found.labels))
+    while len(both):
+        part = [counts[np.ix_(both, both)] for counts in sides]
+        kept = np.all([c.any(axis=k) for c in part for k in (0, 1)], axis=0)
+        if kept.all():
+            break
+        both = both[kept]
+    absent = len(found.labels) - len(both) if len(both) else 0
+    if found.can_tell or found.p_value < ALPHA:
+        told = re.fullmatch(
+            r"([\d,]+) of ([\d,]+) bi-normalized cells differ at 0.05, corrected for their"
+            r" number\.",
+            lines[0],
+        )
+        assert told, lines[0]
+        known = ~np.isnan(found.difference)
+        assert number(told[1]) == ((found.p_values < ALPHA) & known).sum()
+        assert number(told[2]) == known.sum() == (len(found.labels) - absent) ** 2
+        lines = lines[1:]
+    assert len(lines) == (absent > 0)
+    if absent:
+        more = re.search(r"and ([\d,]+) more class(?:es)?, which one", lines[0])
+        named = len(re.findall(NAME, lines[0])) + (number(more[1]) if more else 0)
+        assert lines[0].startswith("Bi-normalized cells leave out “")
+        assert named == absent
 
 
 def check_untestable(found: Comparison, line: str) -> None:

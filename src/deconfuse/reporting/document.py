@@ -357,7 +357,35 @@ def comparison_document(comparison: Comparison) -> Document:
             " out, so that the diagonal is not the recall"
         ),
     )
-    return Document(summary(comparison), tables=[table])
+    tables = [] if comparison.is_same else [_recalls_of_both(comparison), table]
+    return Document(summary(comparison), tables=tables)
+
+
+def _recalls_of_both(comparison: Comparison) -> Table:
+    """Return the recalls of both, largest differences first."""
+    recalls = comparison.recalls
+    changes = recalls.difference.tolist()
+    known = [k for k, change in enumerate(changes) if not math.isnan(change)]
+    order = sorted(known, key=lambda k: -abs(changes[k]))
+    return Table(
+        head=("class", "first", "second", "difference", "p (corrected)"),
+        rows=_named(
+            1,
+            [
+                (
+                    comparison.labels[k],
+                    f"{recalls.first[k]:.3f}",
+                    f"{recalls.second[k]:.3f}",
+                    f"{recalls.difference[k]:+.3f} ({recalls.low[k]:+.3f} to"
+                    f" {recalls.high[k]:+.3f})",
+                    f"{recalls.p_values[k]:.3g}",
+                )
+                for k in order[:_ROWS]
+            ],
+        ),
+        align="lrrrr",
+        title=f"Recalls{_part(len(order))}, largest differences first",
+    )
 
 
 def _named(columns: int, rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, ...]]:

@@ -131,10 +131,13 @@ def _comparison(study: Study) -> ComparisonPayload | None:
         return None
     cells = np.flatnonzero(counted_cells(found))
     low, high = found.overlap_interval
+    own = [study.diagnosis(name).estimate.diagonal for name in study.names]
+    is_part = bool((np.isnan(found.difference.diagonal()) & ~np.isnan(own).all(axis=0)).any())
     return ComparisonPayload(
         changes=tuple(changes(found)),
         cells=encode(cells, "u4"),
         p_values=encode(found.p_values.ravel()[cells], "f4"),
+        difference=encode(found.difference, "f4") if is_part else None,
         level=round(1 - found.level, 12),
         overlap=found.overlap,
         overlap_interval=(float(low), float(high)),

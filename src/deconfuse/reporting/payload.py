@@ -306,11 +306,14 @@ class ComparisonPayload:
     """Corrected p-values of the differences of two bi-normalized matrices, at the cells listed.
 
     ``changes`` are the sentences about recalls, label shares, prediction bias and similarity.
+    ``difference`` has all differences where one of the two has an estimate of more classes than the
+    other, so that they are not those of the two matrices that are shown.
     """
 
     changes: tuple[str, ...]
     cells: EncodedArray
     p_values: EncodedArray
+    difference: EncodedArray | None
     level: float
     overlap: float
     overlap_interval: tuple[float, float] | None

@@ -17,7 +17,14 @@ __all__ = ["WIDE_RATIO", "ClassBias", "Verdict", "class_biases"]
 
 FloatArray = NDArray[np.float64]
 Verdict = Literal[
-    "over", "under", "even", "never seen", "never predicted", "never answered", "never right"
+    "over",
+    "under",
+    "even",
+    "unclear",
+    "never seen",
+    "never predicted",
+    "never answered",
+    "never right",
 ]
 
 # A class with this many effective labels and no hit is never recognized, and not by chance.
@@ -46,7 +53,8 @@ class ClassBias:
         Of a ratio of one, corrected for the number of classes (Holm).
     verdict : Verdict
         ``"over"`` or ``"under"`` where a ratio of one is ruled out and the ratio is at least 1.1,
-        or at most 1 / 1.1; ``"even"`` otherwise, also where too few samples tell. A class that is
+        or at most 1 / 1.1; ``"unclear"`` for such a ratio where one is not ruled out; ``"even"``
+        in between. A class that is
         never a label (``"never seen"``), never predicted, or never recognized among ten labels or
         more (``"never right"``) has no bias, and neither has one whose samples all got an answer
         that is no class (``"never answered"``).
@@ -104,9 +112,9 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     numbers[:, one_sided] = np.nan
     ratio, _, _, p_values = numbers
     verdicts: list[Verdict] = ["even"] * len(labels)
-    for index in np.flatnonzero(p_values < 1 - level):
-        if not 1 / _SLIGHT < ratio[index] < _SLIGHT:
-            verdicts[index] = "over" if ratio[index] > 1 else "under"
+    for index in np.flatnonzero((ratio <= 1 / _SLIGHT) | (ratio >= _SLIGHT)):
+        sure: Verdict = "over" if ratio[index] > 1 else "under"
+        verdicts[index] = sure if p_values[index] < 1 - level else "unclear"
     for index in np.flatnonzero(never_right):
         verdicts[index] = "never right"
     for index in np.flatnonzero(one_sided):

@@ -22,6 +22,8 @@ from deconfuse.statistics.cells import (
     as_generator,
     check_at_least_one,
     check_level,
+    part_of,
+    two_sided,
 )
 from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.deterioration import deteriorations
@@ -70,7 +72,7 @@ class Comparison(ShownDocument):
         The recalls of both, weighted by the same label shares. Where the label shares of the two
         differ, accuracy would tell more of the labels than of the classifiers.
     recalls : RecallDifferences
-        The recall of every class in both, with corrected p-values.
+        The recall of every class in both, with intervals and corrected p-values.
     label_shares_p_value : float
         Of equal label shares. 1 for paired samples, whose labels are the same.
     bias_p_value : float
@@ -84,11 +86,13 @@ class Comparison(ShownDocument):
     first, second : Normalized
         The bi-normalized counts (the definition), with classes in the order of the first.
     estimates : tuple of two BiEstimate
-        The bi-normalized matrices behind both; values and differences of cells come from them.
+        The bi-normalized matrices behind both, of the classes that are labels and predictions in
+        both; values and differences of cells come from them.
     overlap : float
         The Overlap of ``first`` and ``second``, as it is seen: noise makes it lower than it is.
     difference : ndarray of shape (n_classes, n_classes)
-        Of the estimates, second minus first; NaN where a class has no samples.
+        Of the estimates, second minus first; NaN for a class that is never a label or never
+        predicted in one of them.
     raw_p_values : ndarray of shape (n_classes, n_classes)
         Of no difference in a cell, each for itself.
     p_values : ndarray of shape (n_classes, n_classes)
@@ -135,6 +139,11 @@ class Comparison(ShownDocument):
     def shared_classes(self) -> tuple[Label, ...]:
         """The classes with labels in both matrices."""
         return tuple(self.labels[k] for k in self._scores.shared)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both predict the same for every one of the paired samples."""
+        return self._scores.is_same
 
     @property
     def has_other_labels(self) -> bool:
@@ -435,7 +444,11 @@ def compare(
     generator = as_generator(_SEED if rng is None else rng)
     seed = int(generator.integers(2**62))
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
-    estimates = (estimate_quietly(one, float(level)), estimate_quietly(other, float(level)))
+    known = _known_to_both(one, other)
+    estimates = (
+        estimate_quietly(one, float(level), known),
+        estimate_quietly(other, float(level), known),
+    )
     sides = [Side.of(n) for n in normalized]
     _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
@@ -447,7 +460,7 @@ def compare(
         accuracy=scores.accuracy(level),
         balanced_accuracy=scores.balanced_accuracy(level),
         accuracy_at_equal_shares=scores.accuracy_at_equal_shares(level),
-        recalls=scores.recalls(),
+        recalls=scores.recalls(level),
         label_shares_p_value=1.0 if triples is not None else label_share_test(*labels),
         bias_p_value=(
             bias_test(*samples) if triples is None else paired_bias_test(triples, one.n_classes)
@@ -467,6 +480,22 @@ def compare(
         _scores=scores,
         _spread=Spread(sides[0], sides[1], triples, float(level), seed),
     )
+
+
+def _known_to_both(one: ConfusionMatrix, other: ConfusionMatrix) -> NDArray[np.intp] | None:
+    """Return the classes that are labels and predictions of each other in both matrices.
+
+    Cells are shares of what is bi-normalized, so that the same cell of other classes is another
+    number. None where there is no such class: then each matrix is taken by itself.
+    """
+    known = np.arange(one.n_classes)
+    while len(known):
+        kept = [two_sided(part_of(cm, known)) for cm in (one, other)]
+        both = known[np.intersect1d(kept[0], kept[1])]
+        if len(both) == len(known):
+            return known
+        known = both
+    return None
 
 
 def _scores(sides: list[Side], triples: Triples | None) -> Scores:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._text import plain_value, plural, proportion, quoted, significant
+from deconfuse._text import listed, plain_value, plural, proportion, quoted, significant
 from deconfuse.statistics.findings import Finding
 from deconfuse.statistics.metrics import has_errors
 from deconfuse.statistics.outcomes import change_sentence
@@ -46,6 +46,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
             "first": recalls.first,
             "second": recalls.second,
             "difference": recalls.difference,
+            "low": recalls.low,
+            "high": recalls.high,
             "p_values": recalls.p_values,
         },
         "label_shares_p_value": comparison.label_shares_p_value,
@@ -74,6 +76,10 @@ def headline(comparison: Comparison, names: tuple[str, str] = ("the first", "the
     """Return which of two is better, by how much, and whether it may be chance."""
     alpha = 1 - comparison.level
     scores = _named_scores(comparison)
+    if comparison.is_same:
+        told = [f"{name} {proportion(score.first, 3)}" for name, score in scores.items()]
+        samples = plural(comparison.first.source.total, "sample", "samples")
+        return f"Both predict the same for all {samples}: {', '.join(told)}."
     signs = {
         name: np.sign(score.difference)
         for name, score in scores.items()
@@ -124,21 +130,27 @@ def _depends_on_shares(comparison: Comparison) -> bool:
 
 
 def _as_counted(comparison: Comparison) -> str:
-    """Say what accuracy is at either label shares, where they differ."""
+    """Say what accuracy is at either label shares, and of all samples, where that differs."""
     if not comparison.has_other_labels:
         return ""
     told = [
         f"{proportion(one, 3)} → {proportion(other, 3)}"
         for one, other in comparison.accuracy_by_shares
     ]
-    return (
+    text = (
         f" The label shares differ: accuracy{_of_shared(comparison)} would be {told[0]} with those"
         f" of the first, {told[1]} with those of the second."
     )
+    if comparison._scores.lacks_classes:
+        first, second = comparison.accuracy.first, comparison.accuracy.second
+        text += f" Of all samples, {proportion(first, 3)} → {proportion(second, 3)} are right."
+    return text
 
 
 def changes(comparison: Comparison) -> list[str]:
     """Return which recalls surely differ, and what changed underneath, with a test each."""
+    if comparison.is_same:
+        return []
     alpha = 1 - comparison.level
     pairing = "paired samples" if comparison.is_paired else "counted as independent samples"
     labels = [n.source.label_counts for n in (comparison.first, comparison.second)]
@@ -163,9 +175,9 @@ def changes(comparison: Comparison) -> list[str]:
 
 def summary(comparison: Comparison) -> list[str]:
     """Return which is better, what changed underneath, the Overlap, and how many cells differ."""
+    if comparison.is_same:
+        return [headline(comparison)]
     low, high = comparison.overlap_interval
-    alpha = 1 - comparison.level
-    significant = int((comparison.p_values < alpha).sum())
     return [
         headline(comparison),
         *changes(comparison),
@@ -174,9 +186,29 @@ def summary(comparison: Comparison) -> list[str]:
         f" {proportion(comparison.overlap_if_equal, 3)}. Without sampling noise they overlap by"
         f" {proportion(low, 3)} to {proportion(high, 3)} ({comparison.level:.0%}), and equal ones"
         f" by 1.{_why_both(comparison, high)}",
-        f"{significant:,} of {comparison.difference.size:,} bi-normalized cells differ at"
-        f" {alpha:.2g}, corrected for their number.",
+        *_cells(comparison),
     ]
+
+
+def _cells(comparison: Comparison) -> list[str]:
+    """Return how many cells differ, and of which classes there are none."""
+    told = []
+    known = ~np.isnan(comparison.difference)
+    if comparison.p_value < 1 - comparison.level or comparison.can_tell:
+        alpha = 1 - comparison.level
+        significant = int(((comparison.p_values < alpha) & known).sum())
+        told.append(
+            f"{significant:,} of {int(known.sum()):,} bi-normalized cells differ at {alpha:.2g},"
+            " corrected for their number."
+        )
+    absent = [comparison.labels[k] for k in np.flatnonzero(~known.diagonal())]
+    if absent:
+        names = listed([_name(label) for label in absent], _TOLD, "class", "classes")
+        told.append(
+            f"Bi-normalized cells leave out {names}, which one of the two never has as a label or"
+            " never predicts."
+        )
+    return told
 
 
 def _why_both(comparison: Comparison, high: float) -> str:
@@ -216,6 +248,7 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
     if not differs.any():
         return f"No class has a recall that surely differs (at {alpha:.2g}, corrected)."
     order = [k for k in np.argsort(-np.abs(recalls.difference)) if differs[k]]
+    known = int((~np.isnan(recalls.p_values)).sum())
     told = []
     for verb, sign in (("fell", -1), ("rose", 1)):
         found = [k for k in order if sign * recalls.difference[k] > 0]
@@ -229,15 +262,13 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
             told.append(f"{verb} in {len(found):,} ({', '.join(named + more)})")
     where = " where a class was named" if comparison.right_of_all is not None else ""
     return (
-        f"Recall{where} surely {' and '.join(told)} of {len(differs):,} classes (at {alpha:.2g},"
-        " corrected)."
+        f"Recall{where} surely {' and '.join(told)} of {plural(known, 'class', 'classes')} (at"
+        f" {alpha:.2g}, corrected)."
     )
 
 
 def _similarity(comparison: Comparison, alpha: float) -> str:
-    # The same predictions for the same samples need no test.
-    is_same = comparison.is_paired and not np.nan_to_num(comparison.difference).any()
-    if comparison.p_value < alpha or comparison.can_tell or is_same:
+    if comparison.p_value < alpha or comparison.can_tell:
         return _test(comparison.p_value, alpha)
     if all(_is_surely_right(n.source) for n in (comparison.first, comparison.second)):
         return "neither of the two confuses any classes, so there is nothing to compare"

@@ -255,11 +255,10 @@ def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
 def _recalls(labels: Sequence[Label], scores: Scores, margin: float, level: float) -> Sequence[str]:
     """Return the recalls that surely fell; the margin is held by intervals for all classes."""
     known = scores.shared
-    places = known[:, None]
-    change = scores.combined(places, places, np.ones_like(places, dtype=np.float64))
     names = [f"Recall of {quoted(labels[k])} fell" for k in known]
     z = float(norm.isf((1 - level) / 2 / len(known)))
-    return _Group(names, change, -1).told(scores.recalls().differs(level)[known], margin, z)
+    is_certain = scores.recalls(level).differs(level)[known]
+    return _Group(names, scores.recall_shares, -1).told(is_certain, margin, z)
 
 
 def _pairs(

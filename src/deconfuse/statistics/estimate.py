@@ -358,12 +358,26 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     return estimate
 
 
-def estimate_quietly(cm: ConfusionMatrix, level: float) -> BiEstimate:
-    """Return the estimate of a matrix that has samples; classes without one are not named."""
-    classes, labelled = two_sided(cm), _labelled_classes(sparse.csr_array(cm.counts))
+def estimate_quietly(
+    cm: ConfusionMatrix, level: float, classes: NDArray[np.intp] | None = None
+) -> BiEstimate:
+    """Return the estimate of a matrix that has samples; classes without one are not named.
+
+    Parameters
+    ----------
+    cm : ConfusionMatrix
+    level : float
+    classes : ndarray of int, optional
+        Positions of classes that are labels and predictions of each other; the others get no
+        estimate, and their samples have no part in it. By default all such classes.
+    """
+    share = 1.0
+    if classes is None:
+        classes = two_sided(cm)
+        share = len(classes) / len(_labelled_classes(sparse.csr_array(cm.counts)))
     counts, uneven, unit = _effective(cm, classes)
     balanced = balance(shrink(counts), counts, uneven)
-    return BiEstimate(cm, level, classes, balanced, unit, len(classes) / len(labelled))
+    return BiEstimate(cm, level, classes, balanced, unit, share)
 
 
 def separability_score(

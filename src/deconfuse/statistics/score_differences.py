@@ -56,6 +56,8 @@ class RecallDifferences:
     ----------
     first, second, difference : ndarray of shape (n_classes,)
         The difference is the second minus the first.
+    low, high : ndarray of shape (n_classes,)
+        Confidence interval of each difference by itself (Newcombe 1998).
     p_values : ndarray of shape (n_classes,)
         Of no difference, corrected for the number of classes by Holm's method. Exact: Fisher's
         test, or McNemar's for paired samples.
@@ -64,10 +66,12 @@ class RecallDifferences:
     first: FloatArray
     second: FloatArray
     difference: FloatArray
+    low: FloatArray
+    high: FloatArray
     p_values: FloatArray
 
     def __post_init__(self) -> None:
-        for array in (self.first, self.second, self.difference, self.p_values):
+        for array in (self.first, self.second, self.difference, self.low, self.high, self.p_values):
             array.flags.writeable = False
 
     def differs(self, level: float) -> NDArray[np.bool_]:
@@ -237,13 +241,30 @@ class Scores:
         places = self.shared[None, :]
         return _difference(self.combined(places, places, weights[None, :]), level)
 
-    def recalls(self) -> RecallDifferences:
-        """Return the recall of every class, with a test each."""
+    @property
+    def recall_shares(self) -> Proportions:
+        """The recalls of the shared classes, one by one."""
+        places = self.shared[:, None]
+        return self.combined(places, places, np.ones(places.shape))
+
+    def recalls(self, level: float) -> RecallDifferences:
+        """Return the recall of every class, with an interval and a test each."""
         first, second = (_rates(cells).diagonal().copy() for cells in self._both)
+        low, high = np.full((2, len(first)), np.nan)
+        low[self.shared], high[self.shared] = self.recall_shares.limits(
+            float(norm.ppf(0.5 + level / 2))
+        )
         p_values = self._recall_tests()
         known = ~np.isnan(p_values)
         p_values[known] = holm(p_values[known])
-        return RecallDifferences(first, second, second - first, p_values)
+        return RecallDifferences(first, second, second - first, low, high, p_values)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both predict the same for every sample, where the samples are paired."""
+        return self.agreed is not None and all(
+            np.array_equal(cells.values, self.agreed) for cells in self._both
+        )
 
     @property
     def samples(self) -> tuple[FloatArray, FloatArray]:

@@ -131,7 +131,14 @@ function differenceLines({ study, frame, pane }, i, j) {
   const geometric = isGeometric(pane.method);
   const compared = [study.models[0], study.models[pane.model || 1]];
   const [a, b] = compared.map((/** @type {any} */ model) => model.value(geometric ? "bi" : pane.method, i, j));
-  const p = compared[1] === study.models[1] ? pValueOf(study, i, j) : NaN;
+  const bi = geometric || pane.method === "bi";
+  const tested = compared[1] === study.models[1];
+  // Where one model has an estimate of more classes, the difference is that of the classes of both.
+  const shared = bi && tested && study.comparison?.difference;
+  const change = shared ? shared[i * study.n + j] : b - a;
+  const told = Number.isNaN(change) ? "no difference, as one of them never has a class or never predicts it" :
+    `${signed(change)}${shared ? " among the classes of both" : ""}`;
+  const p = tested && !Number.isNaN(change) ? pValueOf(study, i, j) : NaN;
   const size = p < 1e-15 ? "below 10⁻¹⁵" : plain(p);
   const verdict = Number.isNaN(p) ? "" : p < study.comparison.level ? `, significant (corrected p ${size})` :
     `, may be chance (corrected p ${size})`;
@@ -139,8 +146,7 @@ function differenceLines({ study, frame, pane }, i, j) {
     h("h3", {}, "Two models", geometric && h("span", { class: "soft" }, " in bi")),
     h("p", {}, nameText(compared[0].name), ` ${short(a)} `, h("span", { class: "soft" },
         `(${count(compared[0].count(i, j))})`), " → ", nameText(compared[1].name), ` ${short(b)} `,
-      h("span", { class: "soft" }, `(${count(compared[1].count(i, j))})`), `: ${signed(b - a)}`, geometric || pane.method === "bi" ? verdict :
-      ""),
+      h("span", { class: "soft" }, `(${count(compared[1].count(i, j))})`), `: ${told}`, bi ? verdict : ""),
   ];
 }
 

@@ -248,6 +248,7 @@ function readComparison(comparison) {
     ...comparison,
     at: decodeArray(comparison.cells),
     pValues: decodeArray(comparison.p_values),
+    difference: comparison.difference && decodeArray(comparison.difference),
   };
 }
 
