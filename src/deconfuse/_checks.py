@@ -162,6 +162,11 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
             f"`{name}` must be a sequence of class names, got {_short(values)}.",
             hint='put the names in a list, as in ["cat", "dog"].',
         )
+    if isinstance(values, Mapping):
+        raise InputError(
+            f"`{name}` must be a sequence of class names, got a {type(values).__name__}.",
+            hint="to give classes other names, count first and then use `cm.rename`.",
+        )
     if isinstance(values, (set, frozenset)):
         raise InputError(
             f"`{name}` must have an order, got a {type(values).__name__}, which has none.",

@@ -279,7 +279,7 @@ def proportion(value: float, decimals: int = 2, *, signed: bool = False) -> str:
     >>> proportion(0.00042, 3, signed=True), proportion(1e-16, 3, signed=True)
     ('+0.0004', '+0.000')
     """
-    enough = (n for n in range(decimals, 13) if round(abs(value), n) not in (0.0, 1.0))
+    enough = (n for n in range(decimals, 10) if round(abs(value), n) not in (0.0, 1.0))
     places = decimals if value in (0.0, 1.0) else next(enough, decimals)
     return f"{value:{'+' if signed else ''}.{places}f}"
 

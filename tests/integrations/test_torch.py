@@ -12,6 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+)
 
 import deconfuse as dc
 from tests.support import require
@@ -23,7 +29,11 @@ from torchmetrics import MetricCollection  # noqa: E402
 from torchmetrics.classification import MulticlassConfusionMatrix  # noqa: E402
 from torchmetrics.wrappers import MetricTracker  # noqa: E402
 
-from deconfuse.integrations.torch import NormalizedConfusionMatrix, Separability  # noqa: E402
+from deconfuse.integrations.torch import (  # noqa: E402
+    NormalizedConfusionMatrix,
+    Scores,
+    Separability,
+)
 
 pairs = st.integers(2, 5).flatmap(
     lambda size: st.tuples(
@@ -88,8 +98,26 @@ def test_separability_is_the_score():
     assert float(Separability(3)(preds, target)) == pytest.approx(expected)
 
 
+def test_scores_are_those_of_scikit_learn_with_the_interval_of_the_separability():
+    preds, target = torch.tensor([0, 1, 1, 2, 2]), torch.tensor([0, 1, 2, 2, 1])
+    found = {name: float(value) for name, value in Scores(3)(preds, target).items()}
+    estimate = dc.estimate_bi(dc.ConfusionMatrix.from_predictions(target, preds)).separability
+    assert found == pytest.approx(
+        {
+            "accuracy": accuracy_score(target, preds),
+            "balanced_accuracy": balanced_accuracy_score(target, preds),
+            "macro_f1": f1_score(target, preds, average="macro"),
+            "kappa": cohen_kappa_score(target, preds),
+            "separability": estimate.value,
+            "separability_low": estimate.low,
+            "separability_high": estimate.high,
+        }
+    )
+
+
 @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
 def test_nothing_counted_is_undefined():
+    assert all(value.isnan() for value in Scores(3).compute().values())
     assert NormalizedConfusionMatrix(3).compute().isnan().all()
     assert Separability(3).compute().isnan()
     assert not NormalizedConfusionMatrix(3, method=None).compute().any()

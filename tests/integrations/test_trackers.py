@@ -71,6 +71,7 @@ class TestMlflow:
                 "confusion_matrix.accuracy": cm.accuracy,
                 "confusion_matrix.balanced_accuracy": cm.balanced_accuracy,
                 "confusion_matrix.macro_f1": cm.macro_f1,
+                "confusion_matrix.kappa": cm.kappa,
                 "confusion_matrix.separability": expected.value,
                 "confusion_matrix.separability_low": expected.low,
                 "confusion_matrix.separability_high": expected.high,

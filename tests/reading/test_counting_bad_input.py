@@ -153,10 +153,33 @@ def test_columns_of_lists_and_records() -> None:
 
     for nested in (pl.Series([{"a": 1}, {"a": 2}]), pl.Series(np.eye(2)), pl.Series([[1], [2]])):
         refused(
-            "`y_true` must be one-dimensional, got several values for each",
-            "argmax",
+            "`y_true` must be one-dimensional, got (several values|a dictionary) for each",
+            "argmax|names alone",
             lambda nested=nested: count(nested, [1, 2]),
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ([["a", "b"], ["b", "c"]], r"the first, `\[guesses\[0\] for guesses in output\]`;"),
+        (np.array([[2, 0], [1, 2]]), r"the first, `guesses\[:, 0\]`;"),
+        ([{"a"}, {"a", "b"}], "count one matrix per label"),
+        ([{"label": "a", "score": 0.9}] * 2, r"`\[guess\['label'\] for guess in output\]`"),
+        ([{"labels": ["a", "b"], "scores": [0.9, 0.1]}] * 2, r"`\[guess\['labels'\]\[0\] for"),
+        ([[{"label": "a", "score": 0.9}]] * 2, r"`\[guesses\[0\]\['label'\] for guesses in"),
+    ],
+)
+def test_guesses_and_pipelines_are_told_how_to_take_one_class(given: Any, hint: str) -> None:
+    refused("`y_pred` must be one-dimensional, got", hint, lambda: count(["a", "b"], given))
+
+
+def test_a_mapping_is_no_list_of_classes() -> None:
+    refused(
+        "`labels` must be a sequence of class names, got a dict",
+        "cm.rename",
+        lambda: ConfusionMatrix.from_predictions([0, 1], [0, 1], labels={0: "cat", 1: "dog"}),
+    )
 
 
 def test_integers_too_large() -> None:
@@ -173,7 +196,7 @@ def test_integers_too_large() -> None:
 def test_scores_in_place_of_predictions(scores: Any) -> None:
     refused(
         "`y_pred` must be one-dimensional, got",
-        r"argmax\(axis=1\)",
+        r"argmax\((scores, )?axis=1\)",
         lambda: count([0, 1, 2], scores),
     )
 

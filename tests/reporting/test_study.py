@@ -101,6 +101,7 @@ def test_many_matrices_have_one_page(tmp_path: Path) -> None:
             "accuracy": cm.accuracy,
             "balanced_accuracy": cm.balanced_accuracy,
             "macro_f1": cm.macro_f1,
+            "kappa": cm.kappa,
             "coverage": 1.0,
         }
 

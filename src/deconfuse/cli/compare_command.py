@@ -23,16 +23,14 @@ __all__ = ["compare"]
 @takes_reading
 def compare(
     reading: Reading,
-    file_a: Annotated[
-        str,
-        typer.Argument(metavar="FILE_A", help="As FILE of the other commands.", show_default=False),
-    ],
-    file_b: Annotated[
-        str | None,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE_B", help="The other model, or the other dataset.", show_default=False
+            metavar="FILE_A [FILE_B]",
+            help="As FILE of the other commands; the other model, or the other dataset.",
+            show_default=False,
         ),
-    ] = None,
+    ],
     against: Annotated[
         str | None,
         typer.Option(
@@ -88,16 +86,21 @@ def compare(
             "`--margin` is how much worse the second may be, got no `--fail-if-worse`.",
             hint="give both, or neither.",
         )
-    if (file_b is None) == (against is None):
+    if len(files) > 2:
+        raise InputError(
+            f"`compare` compares two models, got {len(files):,} files.",
+            hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
+            " folder.",
+        )
+    if (len(files) < 2) == (against is None):
         raise InputError(
             "Two models are compared: give FILE_B, or a second column with `--against`.",
             hint="`deconfuse compare --help` has examples.",
         )
-    if file_b is not None:
-        files = (file_a, file_b)
-        name_files([*files])
+    if against is None:
+        name_files(files)
         refuse_weighted_pairs(id, reading.weight)
-        matching = Matching(files, id=id, union=union, strict=True)
+        matching = Matching((files[0], files[1]), id=id, union=union, strict=True)
         wanted = Wanted(id, all_rows=True, if_there=True)
         inputs = [read_input(file, reading, wanted) for file in files]
         check_columns(files, inputs, reading)
@@ -108,14 +111,14 @@ def compare(
             hint="with `--against` the rows of FILE_A are paired as they are.",
         )
     else:
-        two = paired_inputs(read_models(file_a, reading, str(against)), reading.classes)
+        two = paired_inputs(read_models(files[0], reading, against), reading.classes)
     with console.working("Comparing"):
         found = dc.compare(two.first, two.second, paired=two.paired, epsilon=epsilon)
+    worse = found.deteriorations(margin) if fail_if_worse else ()
     if json:
         console.print_json(found.to_dict())
     else:
         console.out().print(found)
-    worse = found.deteriorations(margin) if fail_if_worse else ()
     for sentence in worse:
         console.say(sentence)
     if worse:

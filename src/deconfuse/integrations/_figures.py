@@ -11,6 +11,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.reporting.study import Study
+from deconfuse.statistics.estimate import EstimatedScore
+from deconfuse.statistics.metrics import plain_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,16 +34,13 @@ def study_of(cm: object, epsilon: float | None) -> Study:
     return Study(cm, epsilon=epsilon)
 
 
-def scores_of(study: Study) -> dict[str, float]:
+def scores_of(cm: ConfusionMatrix, separability: EstimatedScore) -> dict[str, float]:
     """Return the numbers to plot over time; separability is an estimate, so with its interval."""
-    cm, score = study.first, study.diagnosis().separability
     return {
-        "accuracy": cm.accuracy,
-        "balanced_accuracy": cm.balanced_accuracy,
-        "macro_f1": cm.macro_f1,
-        "separability": score.value,
-        "separability_low": score.low,
-        "separability_high": score.high,
+        **plain_scores(cm),
+        "separability": separability.value,
+        "separability_low": separability.low,
+        "separability_high": separability.high,
     }
 
 

@@ -16,6 +16,7 @@ from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName
 from deconfuse.reading.sequences import count_sequences
 from deconfuse.statistics.estimate import estimate_quietly
+from deconfuse.statistics.metrics import plain_scores
 
 __all__ = ["Deconfuse", "compute"]
 
@@ -55,13 +56,13 @@ def compute(
     Returns
     -------
     dict
-        ``accuracy``, ``balanced_accuracy`` and ``macro_f1``, as scikit-learn's; ``separability``
-        (mean diagonal of the estimated bi-normalized matrix, not an accuracy) and its
-        ``separability_interval`` of 95 %; ``n_samples`` (with weights: their sum; with outcomes:
-        all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes on rows),
-        ``method`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts`` and
-        ``background_counts``. Everything goes through ``json.dumps``, except dates as class names.
-        Undefined cells, of a class without samples, are None.
+        ``accuracy``, ``balanced_accuracy``, ``macro_f1`` and ``kappa``, as scikit-learn's;
+        ``separability`` (mean diagonal of the estimated bi-normalized matrix, not an accuracy) and
+        its ``separability_interval`` of 95 %; ``n_samples`` (with weights: their sum; with
+        outcomes: all of them), ``labels``, ``counts`` and ``matrix`` (lists of rows, true classes
+        on rows), ``method`` and ``epsilon``; with outcomes also ``outcomes``, ``outcome_counts``
+        and ``background_counts``. Everything goes through ``json.dumps``, except dates as class
+        names. Undefined cells, of a class without samples, are None.
 
     Examples
     --------
@@ -208,9 +209,7 @@ def _describe(cm: ConfusionMatrix, method: MethodName, epsilon: float | None) ->
     }
     score = estimate_quietly(cm, 0.95).separability
     return {
-        "accuracy": cm.accuracy,
-        "balanced_accuracy": cm.balanced_accuracy,
-        "macro_f1": cm.macro_f1,
+        **plain_scores(cm),
         "separability": score.value,
         "separability_interval": [score.low, score.high],
         "n_samples": cm.n_samples,

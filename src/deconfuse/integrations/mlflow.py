@@ -45,16 +45,20 @@ def log_confusion_matrix(
     -----
     Logs ``matrix.json`` (read it back with `load_confusion_matrix`), ``counts.csv``, ``bi.png``,
     ``findings.md`` (what `deconfuse.diagnose` says) and ``report.html``, and the metrics
-    ``<name>.accuracy``, ``<name>.balanced_accuracy``, ``<name>.macro_f1`` and, with the ends of its
-    interval, ``<name>.separability``, ``<name>.separability_low`` and ``<name>.separability_high``
-    (see `deconfuse.estimate_bi`). The figure shows the definition, ``cm.normalize("bi")``; it is
-    left out for more than 200 classes, where it shows nothing; the page shows any number. Files are
-    written before anything is logged, so an error there leaves the run as it was.
+    ``<name>.accuracy``, ``<name>.balanced_accuracy``, ``<name>.macro_f1``, ``<name>.kappa`` and,
+    with the ends of its interval, ``<name>.separability``, ``<name>.separability_low`` and
+    ``<name>.separability_high`` (see `deconfuse.estimate_bi`). The figure shows the definition,
+    ``cm.normalize("bi")``; it is left out for more than 200 classes, where it shows nothing; the
+    page shows any number. Files are written before anything is logged, so an error there leaves the
+    run as it was.
     """
     mlflow = _mlflow()
     study = study_of(cm, epsilon)
     folder = _folder(name, step)
-    metrics = {f"{name}.{score}": value for score, value in scores_of(study).items()}
+    metrics = {
+        f"{name}.{score}": value
+        for score, value in scores_of(study.first, study.diagnosis().separability).items()
+    }
     with tempfile.TemporaryDirectory() as directory:
         _write(study, Path(directory), page)
         # The metrics first: MLflow is stricter about names of metrics than about folders.

@@ -42,9 +42,9 @@ def add_confusion_matrix(
     Notes
     -----
     Writes the figure ``<tag>/bi`` (up to 200 classes; the definition, ``cm.normalize("bi")``), the
-    scalars ``<tag>/accuracy``, ``<tag>/balanced_accuracy`` and ``<tag>/macro_f1``, the estimate
-    ``<tag>/separability`` with the ends of its interval, ``_low`` and ``_high``, and the text
-    ``<tag>/findings``: what `deconfuse.diagnose` says, with its tables.
+    scalars ``<tag>/accuracy``, ``<tag>/balanced_accuracy``, ``<tag>/macro_f1`` and
+    ``<tag>/kappa``, the estimate ``<tag>/separability`` with the ends of its interval, ``_low`` and
+    ``_high``, and the text ``<tag>/findings``: what `deconfuse.diagnose` says, with its tables.
     """
     needed = ("add_figure", "add_scalar", "add_text")
     missing = [name for name in needed if not hasattr(writer, name)]
@@ -58,7 +58,7 @@ def add_confusion_matrix(
     if study.first.n_classes <= MAX_DRAWN_CLASSES:
         # Our figures belong to no pyplot state, so there is nothing for the writer to close.
         writer.add_figure(f"{tag}/bi", draw(study.bi()), global_step=step, close=False)
-    for name, value in scores_of(study).items():
+    for name, value in scores_of(study.first, study.diagnosis().separability).items():
         writer.add_scalar(f"{tag}/{name}", value, global_step=step)
     found = diagnosis_document(study.diagnosis())
     writer.add_text(f"{tag}/findings", found.to_markdown(), global_step=step)

@@ -1,7 +1,7 @@
 """torchmetrics: counts that are kept on the device, merged across processes, normalized at the end.
 
-Two metrics share one state, a matrix of counts: `NormalizedConfusionMatrix` returns any
-normalization and plots it, `Separability` returns one number that a training loop can log.
+Three metrics share one state, a matrix of counts: `NormalizedConfusionMatrix` returns any
+normalization and plots it, `Scores` what a training loop logs, `Separability` one number.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
+from deconfuse.integrations._figures import scores_of
 from deconfuse.normalization import MethodName, chosen_epsilon
-from deconfuse.statistics.estimate import estimate_quietly
+from deconfuse.statistics.estimate import EstimatedScore, estimate_quietly
 
 try:
     import torch
@@ -27,7 +28,7 @@ except ImportError as error:
         error.name or "torchmetrics", extra="torch", feature="`deconfuse.integrations.torch`"
     ) from error
 
-__all__ = ["NormalizedConfusionMatrix", "Separability"]
+__all__ = ["NormalizedConfusionMatrix", "Scores", "Separability"]
 
 
 class MetricOptions(TypedDict, total=False):
@@ -337,12 +338,46 @@ class NormalizedConfusionMatrix(_Counts):
         return display.figure_, display.ax_
 
 
+class Scores(_Counts):
+    """A torchmetrics metric that returns all scores of a matrix, as a dictionary.
+
+    They are accuracy, balanced accuracy, macro F1 and Cohen's kappa, as scikit-learn's, and the
+    separability (see `deconfuse.statistics.separability_score`) with the ends of its 95 % interval.
+    Parameters are those of `NormalizedConfusionMatrix`, without ``method`` and ``epsilon``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from deconfuse.integrations.torch import Scores
+    >>> metric = Scores(2)
+    >>> metric.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1]))
+    >>> list(metric.compute())[:4]
+    ['accuracy', 'balanced_accuracy', 'macro_f1', 'kappa']
+    >>> metric.compute()["accuracy"]
+    tensor(0.5000, dtype=torch.float64)
+    """
+
+    higher_is_better = True
+
+    def compute(self) -> dict[str, torch.Tensor]:
+        """Return the scores by name, tensors without axes; NaN without samples."""
+        cm = self._counted()
+        if bool(self._square.any()):
+            separability = estimate_quietly(cm, 0.95).separability
+        else:
+            separability = EstimatedScore(*[float("nan")] * 3)
+        return {
+            name: _to_device(np.array(value), self.counts.device)
+            for name, value in scores_of(cm, separability).items()
+        }
+
+
 class Separability(_Counts):
     """A torchmetrics metric that returns how well classes are told apart, as one number.
 
     It is the mean diagonal of the estimated bi-normalized matrix: see
-    `deconfuse.statistics.separability_score`. It is not an accuracy; log accuracy beside it. For
-    its interval, ask ``deconfuse.estimate_bi(metric.to_confusion_matrix()).separability``.
+    `deconfuse.statistics.separability_score`. It is not an accuracy, and an estimate: to log it,
+    take `Scores`, which has accuracy and its interval beside it.
     Parameters are those of `NormalizedConfusionMatrix`, without ``method`` and ``epsilon``.
 
     Examples

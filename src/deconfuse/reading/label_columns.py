@@ -38,12 +38,10 @@ CHUNK = 1 << 16
 
 # Integers of an array are their own codes where all are below this bound.
 _OWN_CODES = 1 << 22
+_ONE_MATRIX_PER_LABEL = "of several labels per sample (multi-label) count one matrix per label"
 ONE_CLASS_HINT = (
-    "give one class per sample: of a Hugging Face pipeline the names, as in `[guess['label'] for"
-    " guess in output]`; of several guesses (top-k) the first, as in `[guesses[0]['label'] for"
-    " guesses in output]`; of scores the highest, as in"
-    " `scores.argmax(axis=1)` or with the option `scores`; with several true labels per sample"
-    " (multi-label), count one matrix per label."
+    "store one class per sample: of ranked guesses (top-k) the first, of scores the class with the"
+    f" highest; {_ONE_MATRIX_PER_LABEL}."
 )
 _NAMES_HINT = "name classes by integers or by strings."
 
@@ -180,7 +178,7 @@ class LabelColumn:
         if isinstance(piece, list):
             return self._encode_list(piece)
         if piece.ndim != 1:
-            raise not_one_dimensional(self.name, None)
+            raise _not_one_value(self.name, piece)
         if not piece.dtype.isnative:
             piece = piece.astype(piece.dtype.newbyteorder("="))
         kind = piece.dtype.kind
@@ -253,7 +251,7 @@ class LabelColumn:
 
     def _as_label(self, value: Any) -> Label:
         if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
-            raise not_one_dimensional(self.name, None)
+            raise _not_one_value(self.name, value)
         if isinstance(value, (float, np.floating)):
             self._check_whole(float(value))
         label = as_label(value, what=self.name)
@@ -402,14 +400,39 @@ def _coded_by_polars(series: Any) -> Coded:
     return Coded(codes.to_numpy(), values.to_list())
 
 
-def not_one_dimensional(name: str, shape: tuple[int, ...] | None) -> InputError:
-    """Return the error for scores, tables and lists where a column was expected."""
-    given = "several values for each sample" if shape is None else f"shape {shape}"
-    hint = ONE_CLASS_HINT
-    if shape is not None and len(shape) == 2 and shape[1] == 1:
+def not_one_dimensional(name: str, shape: tuple[int, ...]) -> InputError:
+    """Return the error for scores and tables where a column was expected."""
+    hint = (
+        "give one class per sample: of scores the highest, `scores.argmax(axis=1)`; of ranked"
+        f" guesses (top-k) the first, `guesses[:, 0]`; {_ONE_MATRIX_PER_LABEL}."
+    )
+    if len(shape) == 2 and shape[1] == 1:
         hint = "flatten it with `.ravel()`, or select the column."
     return InputError(
-        f"{name[0].upper()}{name[1:]} must be one-dimensional, got {given}.", hint=hint
+        f"{name[0].upper()}{name[1:]} must be one-dimensional, got shape {shape}.", hint=hint
+    )
+
+
+def _not_one_value(name: str, value: object) -> InputError:
+    """Return the error for a column that has a list or a dictionary for each sample."""
+    given = "several values"
+    if isinstance(value, dict):
+        # As pipelines for classification give it, and for zero-shot classification.
+        name_of = "['labels'][0]" if "labels" in value else "['label']"
+        given = "a dictionary"
+        hint = f"give the names alone: `[guess{name_of} for guess in output]`."
+    elif isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+        given = "a list of dictionaries"
+        hint = "give the first name alone: `[guesses[0]['label'] for guesses in output]`."
+    else:
+        hint = (
+            "give one class per sample: of ranked guesses (top-k) the first, `[guesses[0] for"
+            " guesses in output]`; of scores the highest, `np.argmax(scores, axis=1)`;"
+            f" {_ONE_MATRIX_PER_LABEL}."
+        )
+    return InputError(
+        f"{name[0].upper()}{name[1:]} must be one-dimensional, got {given} for each sample.",
+        hint=hint,
     )
 
 
@@ -448,7 +471,7 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
         piece = table[piece.codes].tolist()
     array = piece if isinstance(piece, np.ndarray) else np.array(piece, dtype=object)
     if array.ndim != 1:
-        raise not_one_dimensional(f"`{name}`", None)
+        raise _not_one_value(f"`{name}`", array)
     if array.dtype.kind == "O":
         array = _numbers(array.tolist(), start, name)
     if array.dtype.kind not in "biuf":

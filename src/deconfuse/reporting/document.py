@@ -159,7 +159,12 @@ class Document:
 
     def to_markdown(self) -> str:
         """Return Markdown, with the kinds of findings as headings of the second level."""
-        lines = [escape_markdown(sentence) for sentence in self.sentences]
+        lines: list[str] = []
+        for sentence in self.sentences:
+            # What follows a list without a blank line would be part of its last item.
+            if lines and not (sentence.startswith("- ") and lines[-1].startswith("- ")):
+                lines.append("")
+            lines.append(escape_markdown(sentence))
         for kind, findings in by_kind(self.findings):
             lines += ["", f"## {kind.title}", ""]
             for finding in findings:
@@ -234,7 +239,8 @@ def _recalls(diagnosis: Diagnosis) -> Table:
         align="lrrrrrr",
         title=(
             f"Recalls{' where a class was named' if cm.outcomes else ''}, lowest first"
-            f"{_part(len(order))}"
+            f"{_part(len(order))}; macro F1 {proportion(cm.macro_f1)}"
+            f"{'' if math.isnan(cm.kappa) else f', kappa {proportion(cm.kappa)}'}"
         ),
     )
 

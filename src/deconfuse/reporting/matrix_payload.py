@@ -25,6 +25,7 @@ from deconfuse.reporting.payload import (
 from deconfuse.reporting.study import MAX_SHOWN, Shown
 from deconfuse.statistics.findings import condition
 from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
+from deconfuse.statistics.metrics import plain_scores
 from deconfuse.statistics.uncertainty import score_interval
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def model_payload(study: Study, name: str) -> ModelPayload:
     cells, counts = _pooled_counts(cm, shown)
     whole = np.issubdtype(cm.counts.dtype, np.integer) and counts.max(initial=0) < 2**32
     found = study.diagnosis(name)
-    scores = {
-        score: float(getattr(cm, score)) for score in ("accuracy", "balanced_accuracy", "macro_f1")
-    }
+    scores = {score: plain_value(value) for score, value in plain_scores(cm).items()}
     scores["coverage"] = found.outcomes.coverage
     return ModelPayload(
         name=name,

@@ -164,7 +164,8 @@ class ModelPayload:
     """One confusion matrix: its nonzero cells (``i * n + j``), its diagonals, its intervals.
 
     ``total`` are the samples of these cells, ``n_samples`` also those with an outcome. ``scores``
-    are accuracy, balanced accuracy, macro F1, and the share of samples for which a class was named.
+    are accuracy, balanced accuracy, macro F1, Cohen's kappa (None where it is undefined), and the
+    share of samples for which a class was named.
     """
 
     name: str

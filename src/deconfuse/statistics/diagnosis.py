@@ -27,6 +27,7 @@ from deconfuse.statistics.cells import (
 from deconfuse.statistics.estimate import BiEstimate, EstimatedScore, estimate_quietly
 from deconfuse.statistics.findings import Finding, find
 from deconfuse.statistics.headline import headline_of
+from deconfuse.statistics.metrics import plain_scores
 from deconfuse.statistics.outcomes import OutcomeRates, outcome_findings, outcome_rates
 from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, pair_table
@@ -160,10 +161,7 @@ class Diagnosis(ShownDocument):
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
-            "accuracy": self.source.accuracy,
-            "balanced_accuracy": self.source.balanced_accuracy,
-            "macro_f1": self.source.macro_f1,
-            "kappa": plain_value(self.source.kappa),
+            **{name: plain_value(score) for name, score in plain_scores(self.source).items()},
             "per_class": plain_value(self.source.per_class(self.level).records()),
             "separability": _record(self.separability),
             "estimate": _estimate(self.estimate) if every else None,

@@ -33,6 +33,7 @@ __all__ = [
     "has_errors",
     "macro_f1",
     "per_class",
+    "plain_scores",
     "wilson",
 ]
 
@@ -268,6 +269,23 @@ def cohen_kappa(cm: ConfusionMatrix) -> float:
         return float("nan")
     by_chance = float(_labels(cm) / cm.total @ (_predictions(cm) / cm.total))
     return (accuracy(cm) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+
+
+def plain_scores(cm: ConfusionMatrix) -> dict[str, float]:
+    """Return the scores that every view and tracker has, by name.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> {k: round(v, 2) for k, v in plain_scores(dc.ConfusionMatrix([[90, 10], [5, 5]])).items()}
+    {'accuracy': 0.86, 'balanced_accuracy': 0.7, 'macro_f1': 0.66, 'kappa': 0.33}
+    """
+    return {
+        "accuracy": accuracy(cm),
+        "balanced_accuracy": balanced_accuracy(cm),
+        "macro_f1": macro_f1(cm),
+        "kappa": cohen_kappa(cm),
+    }
 
 
 def estimate_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:

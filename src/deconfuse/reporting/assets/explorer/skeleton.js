@@ -5,10 +5,10 @@ import { count, isolate, percent, plural, short } from "./format.js";
 
 /** The numbers every classifier is asked for. @param {import("./model.js").Model} model */
 function scoresText({ scores, outcomes }) {
-  const { accuracy, balanced_accuracy: balanced, macro_f1: f1, coverage } = scores;
+  const { accuracy, balanced_accuracy: balanced, macro_f1: f1, kappa, coverage } = scores;
   // Accuracy is that of the samples for which a class was named: how many these are stands beside it.
   const named = outcomes.size > 0 ? `coverage ${percent(coverage)}, ` : "";
-  return `${named}accuracy ${short(accuracy)}, balanced ${short(balanced)}, macro F1 ${short(f1)}`;
+  return `${named}accuracy ${short(accuracy)}, balanced ${short(balanced)}, macro F1 ${short(f1)}${kappa === null ? "" : `, kappa ${short(kappa)}`}`;
 }
 
 /** @param {import("./model.js").Model} model */
