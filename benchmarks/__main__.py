@@ -33,6 +33,7 @@ PARTS = {
     "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
     "designs": "Coverage of 95 % intervals for stratified and weighted test sets, in percent",
     "coverage_comparison": "Comparisons of two matrices: false alarms, power, coverage",
+    "score_intervals": "Balanced accuracy: false alarms and coverage, in percent",
     "comparing": "How long a comparison takes",
     "gate": "Comparisons that fail `--fail-if-worse`, in percent",
     "estimate": "estimate_bi against the truth: error, coverage, bias",
@@ -57,6 +58,7 @@ OWN_TABLES = {
     "more_data",
     "ranked_pairs",
     "rebalance",
+    "score_intervals",
     "separability_limit",
 }
 PACKAGES = ["numpy", "scipy", "scikit-learn", "POT", "ipfn", "sinkhorn_knopp", "polars", "duckdb"]

@@ -21,6 +21,7 @@ PARTS = {
     "more_data": "more-data.md",
     "ranked_pairs": "ranked-pairs.md",
     "rebalance": "rebalance.md",
+    "score_intervals": "score-intervals.md",
     "separability_limit": "separability-limit.md",
 }
 
