@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["headline_of"]
 
-_NAME_WIDTH = 40
+_NAME_WIDTH = 32
 _FEW = 10
 # Statements that are told in full; of the others only the totals.
 _IN_FULL = 2
