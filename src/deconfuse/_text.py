@@ -347,7 +347,7 @@ def plural(number: float, one: str, many: str) -> str:
     return f"{count_text(number)} {one if number == 1 else many}"
 
 
-def quoted(label: object, width: int = 60) -> str:
+def quoted(label: object, width: int = 200) -> str:
     """Return a class name as it stands in sentences.
 
     Examples

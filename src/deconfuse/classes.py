@@ -178,7 +178,7 @@ class Classes(Sequence[Label]):
                 f" keep their names: {show([name for name in self if name in staying], 3)}.",
                 hint="put every class in a group; a group of one renames a class.",
             )
-        coarse = Classes.of(dict.fromkeys(targets), name="groups")
+        coarse = Classes.of([*dict.fromkeys(targets)], name="groups")
         return coarse.positions(targets), coarse
 
     def _memberships(self, groups: object) -> dict[Label, Label]:

@@ -716,7 +716,7 @@ class ConfusionMatrix(ShownMatrix):
         >>> ConfusionMatrix.from_counts([[5, 1], [0, 4]]).rename({0: "cat", 1: "dog"}).labels
         ('cat', 'dog')
         """
-        self.classes.subset(names, name="names")
+        self.classes.subset([*names], name="names")
         classes = Classes.of([names.get(label, label) for label in self.labels], name="names")
         return ConfusionMatrix._of(classes, self._cells, self.outcomes)
 

@@ -19,7 +19,7 @@ def test_a_certain_but_slight_bias_is_called_even_everywhere() -> None:
     assert d.biases[0].p_value < 1e-9
     assert 1.0 < d.biases[0].ratio < 1.1
     assert not [finding for finding in d.findings if "predicted" in finding.kind]
-    assert d.headline.endswith("none is shown to be over- or under-predicted.")
+    assert d.headline.endswith("none is shown to be over- or under-predicted by a tenth.")
 
 
 def test_a_strong_bias_is_a_finding() -> None:

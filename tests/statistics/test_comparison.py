@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from rich.console import Console
+from scipy.optimize import minimize_scalar
+from scipy.special import xlogy
 from scipy.stats import binom, chi2, chi2_contingency
 
 from deconfuse import (
@@ -26,7 +28,7 @@ from deconfuse.statistics.cells import Cells, adjust, holm
 from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.margin_tests import bias_test, label_share_test
 from deconfuse.statistics.resampling import overlap_interval
-from deconfuse.statistics.score_differences import Scores
+from deconfuse.statistics.score_differences import Scores, tango
 from tests.statistics.simulated import draw_counts, error_rates
 
 Floats = NDArray[np.float64]
@@ -184,7 +186,7 @@ def test_two_samples_each_cannot_tell_and_that_is_said(first, second) -> None:
     assert "prediction bias taken out: cannot be tested" in text
     assert "This says nothing about accuracy" in text
     assert "different (" not in text
-    assert (c.p_values > 0.05).all()
+    assert not (c.p_values <= 0.05).any()
 
 
 @pytest.mark.parametrize("count", [30, 100_000])
@@ -638,3 +640,58 @@ def test_the_same_predictions_for_the_same_samples_are_said_to_be_the_same() -> 
     expected = "Both predict the same for all 100 samples: accuracy 0.500, balanced accuracy 0.500."
     assert str(found).strip() == found.headline == expected
     assert not compare(cm, cm).is_same
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "n"), [(2, 10, 50), (0, 5, 1000), (7, 7, 30), (0, 0, 20)]
+)
+def test_intervals_of_paired_proportions_hold_what_a_score_test_does_not_rule_out(
+    gained: int, lost: int, n: int
+) -> None:
+    """The variance of Tango's test is that of the likeliest table with this difference."""
+    low, high = tango(np.array([gained]), np.array([lost]), np.array([n]), 1.96)
+    for end in (float(low[0]), float(high[0])):
+        if abs(end) > 1 - 1e-9:
+            continue
+
+        def unlikely(down: float, end: float = end) -> float:
+            up, rest = down + end, 1 - 2 * down - end
+            if up < 0 or rest < 0:
+                return np.inf
+            return -float(xlogy(gained, up) + xlogy(lost, down) + xlogy(n - gained - lost, rest))
+
+        bounds = (max(0.0, -end), (1 - end) / 2)
+        down = minimize_scalar(
+            unlikely, bounds=bounds, method="bounded", options={"xatol": 1e-12}
+        ).x
+        spread = np.sqrt(n * (2 * down + end - end**2))
+        assert abs(gained - lost - n * end) / spread == pytest.approx(1.96, abs=2e-3)
+
+
+def test_cells_of_other_classes_do_not_decide_on_those_of_both() -> None:
+    names = list("abcd")
+    counts = np.array([[800, 10, 10, 0], [8, 850, 7, 0], [5, 5, 900, 0], [0, 0, 400, 0]])
+    other = counts.copy()
+    other[3] = [400, 0, 0, 0]
+    found = compare(*(ConfusionMatrix.from_counts(c, labels=names) for c in (counts, other)))
+    assert (found.p_values[:3, :3] == 1).all()
+    assert np.isnan(found.p_values[3]).all()
+    assert found.p_value == 1
+    constant = compare([[50, 0], [60, 0]], [[0, 50], [0, 60]])
+    assert not constant.can_tell
+    assert "no two classes are labels and predictions in both" in str(constant)
+
+
+def test_refusals_do_not_change_the_label_shares() -> None:
+    def answers(refused: int) -> ConfusionMatrix:
+        said = ["refused"] * refused + ["a"] * (90 - refused // 2) + ["b"] * 10
+        return ConfusionMatrix.from_predictions(
+            ["a"] * 100 + ["b"] * 100,
+            (said + ["a"] * 100)[:100] + ["b"] * 100,
+            outcomes=["refused"],
+        )
+
+    found = compare(answers(5), answers(53))
+    assert found.label_shares_p_value == 1
+    assert not found.has_other_labels
+    assert "recall where a class was named" in str(found).replace("Recall", "recall")

@@ -7,15 +7,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics as sk
 
-from deconfuse import ConfusionMatrix, InputError
+from deconfuse import ConfusionMatrix, InputError, diagnose
 from deconfuse.statistics.metrics import (
     estimate_accuracy,
     estimate_balanced_accuracy,
+    guessing,
     per_class,
 )
 
@@ -137,3 +138,26 @@ def test_the_interval_of_the_balanced_accuracy_covers(n_classes, size, recall) -
         found = estimate_balanced_accuracy(ConfusionMatrix.from_counts(counts))
         covered += found.low <= recalls.mean() <= found.high
     assert covered / runs >= 0.92
+
+
+@given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 5))
+@settings(max_examples=15, deadline=None)
+def test_guessing_has_the_mean_and_the_spread_of_shuffled_predictions(seed, n_classes) -> None:
+    rng = np.random.default_rng(seed)
+    true, said = rng.integers(0, n_classes, 60), rng.integers(0, n_classes, 60)
+    labels = range(n_classes)
+    hits = [np.sum(true == rng.permutation(said)) for _ in range(4_000)]
+    seen = ConfusionMatrix.from_predictions(true, said, labels=labels)
+    chance, z = guessing(seen)
+    assert chance == pytest.approx(np.mean(hits) / 60, abs=0.01)
+    away = float(np.sum(true == said)) - 60 * chance
+    expected = np.sign(away) * max(abs(away) - 0.5, 0.0) / np.std(hits)
+    assert z == pytest.approx(expected, rel=0.1, abs=0.05)
+
+
+def test_a_class_of_one_sample_makes_nobody_a_guesser() -> None:
+    for counts in ([[48, 2, 0], [1, 49, 0], [1, 0, 0]], [[900, 100], [0, 2]]):
+        assert guessing(ConfusionMatrix.from_counts(counts))[1] > 1.96
+        assert "guessing" not in diagnose(counts).headline
+    assert "not shown to be above that of guessing" in diagnose([[30, 30], [29, 31]]).headline
+    assert "is below that of guessing" in diagnose([[3, 30], [29, 2]]).headline

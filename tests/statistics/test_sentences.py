@@ -18,7 +18,7 @@ from deconfuse import ConfusionMatrix, diagnose, estimate_bi, load_example
 from deconfuse.demo import make_demo
 from deconfuse.statistics.diagnosis import Diagnosis
 from deconfuse.statistics.findings import Finding
-from deconfuse.statistics.metrics import estimate_balanced_accuracy
+from deconfuse.statistics.metrics import guessing
 from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike
 
@@ -398,7 +398,20 @@ def is_true(found: Finding, seen: Counts, d: Diagnosis) -> bool:
     is_of_all = found.kind == "outcome" or "differ only in case" in text
     if text.endswith(NAMED) != (bool(seen.outcomes) and not is_of_all):
         return False
-    return CHECKS[found.kind](replace(found, sentence=text.removesuffix(NAMED)), seen, d)
+    text = text.removesuffix(NAMED)
+    ranks = re.search(
+        r" Ranks are among the ([\d,]+) classes that are labels and predictions\.$", text
+    )
+    n_both = len(seen.both_sides)
+    if found.kind in ("look_alike", "not_alike") and (ranks is None) != (
+        n_both == len(seen.labels)
+    ):
+        return False
+    if ranks:
+        if number(ranks[1]) != n_both:
+            return False
+        text = text.removesuffix(ranks[0])
+    return CHECKS[found.kind](replace(found, sentence=text), seen, d)
 
 
 def biases_are_true(rest: str, seen: Counts, d: Diagnosis) -> bool:
@@ -477,9 +490,22 @@ SIMILAR = (
 
 def doubts_are_true(told: re.Match[str], d: Diagnosis) -> bool:
     alike = [found.sentence for found in d.findings if found.kind == "look_alike"]
-    first, *others = (sentence.endswith("may explain it.") for sentence in alike)
+    first, *others = ("may explain it." in sentence for sentence in alike)
     some = len(others) if told[4] else int(number(told[5] or "0"))
     return first == (DOUBT in told[0].split(", and so")[0]) and some == sum(others)
+
+
+def guess_is_true(text: str, seen: Counts) -> bool:
+    told = re.search(
+        r"The accuracy is (below|not shown to be above) that of guessing as often as it predicts"
+        rf" each class, {NUMBER}(?:: check|\.)",
+        text,
+    )
+    z = guessing(seen.cm)[1]
+    if told is None:
+        return z > 1.96
+    by_chance = float(seen.labels @ seen.predictions / seen.labels.sum() ** 2)
+    return (told[1] == "below") == (z < -1.96) and z <= 1.96 and near(told[2], by_chance)
 
 
 def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
@@ -542,15 +568,8 @@ def headline_is_true(text: str, seen: Counts, d: Diagnosis) -> bool:
     for told, kind in ((pairs, "look_alike"), (less, "not_alike")):
         first = next((found.classes for found in d.findings if found.kind == kind), ())
         right &= told is None or tuple(map(str, first)) == (told[1], told[2])
-    reached, chance = estimate_balanced_accuracy(seen.cm), 1 / len(seen.labels)
-    if errors:
-        right &= ("The balanced accuracy is below that of guessing: check that" in rest) == (
-            reached.high < chance
-        )
-        right &= ("The balanced accuracy is not shown to be above that of guessing." in rest) == (
-            reached.low <= chance <= reached.high
-        )
-    if re.search("none is shown to be over- or under-predicted", rest):
+    right &= not errors or guess_is_true(rest, seen)
+    if re.search("none is shown to be over- or under-predicted by a tenth", rest):
         right &= not {"look_alike", "over_predicted", "under_predicted"} & set(kinds)
     few = re.search(r"([\d,]+) class(?:es)? ha(?:s|ve) fewer than 10 (effective )?labels\.", rest)
     n_few = int(((seen.effective_labels > 0) & (seen.effective_labels < 10 - 1e-6)).sum())

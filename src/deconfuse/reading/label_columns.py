@@ -423,7 +423,10 @@ def _not_one_value(name: str, value: object) -> InputError:
         hint = f"give the names alone: `[guess{name_of} for guess in output]`."
     elif isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
         given = "a list of dictionaries"
-        hint = "give the first name alone: `[guesses[0]['label'] for guesses in output]`."
+        hint = (
+            "give the name with the highest score: `[max(guesses, key=lambda guess:"
+            " guess['score'])['label'] for guesses in output]`."
+        )
     else:
         hint = (
             "give one class per sample: of ranked guesses (top-k) the first, `[guesses[0] for"

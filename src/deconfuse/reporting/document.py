@@ -329,8 +329,8 @@ def _errors(diagnosis: Diagnosis) -> Table:
         ),
         align="llrrrrr",
         title=(
-            "Largest errors: how many times what two average classes have"
-            f" ({significant(math.exp(diagnosis.attribution.base))} samples on average), as the"
+            "Largest errors: how many times the typical error (a geometric mean,"
+            f" {significant(math.exp(diagnosis.attribution.base))} samples), as the"
             " product of a factor of the pair, of the true class and of the predicted class"
         ),
     )
@@ -364,7 +364,12 @@ def comparison_document(comparison: Comparison) -> Document:
         ),
     )
     tables = [] if comparison.is_same else [_recalls_of_both(comparison), table]
-    return Document(summary(comparison), tables=tables)
+    return Document(summary(comparison), tables=[table for table in tables if table.rows])
+
+
+def _signed_interval(value: float, low: float, high: float) -> str:
+    told, *ends = (proportion(number, 3, signed=True) for number in (value, low, high))
+    return f"{told} ({ends[0]} to {ends[1]})"
 
 
 def _recalls_of_both(comparison: Comparison) -> Table:
@@ -382,8 +387,7 @@ def _recalls_of_both(comparison: Comparison) -> Table:
                     comparison.labels[k],
                     f"{recalls.first[k]:.3f}",
                     f"{recalls.second[k]:.3f}",
-                    f"{recalls.difference[k]:+.3f} ({recalls.low[k]:+.3f} to"
-                    f" {recalls.high[k]:+.3f})",
+                    _signed_interval(recalls.difference[k], recalls.low[k], recalls.high[k]),
                     f"{recalls.p_values[k]:.3g}",
                 )
                 for k in order[:_ROWS]

@@ -225,7 +225,7 @@ class Study(ShownDocument):
         sentences = [self.headline]
         if self.comparison is not None:
             sentences += changes(self.comparison)
-        if len(self.matrices) > 1:
+        if len(self.matrices) > 1 and self.findings:
             sentences.append(f"What was found in {quoted(self.names[-1])}:")
         return Document(sentences, self.findings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from deconfuse.statistics.margin_tests import bias_test, label_share_test, paire
 from deconfuse.statistics.outcomes import OutcomeChange, outcome_changes, right_of_all
 from deconfuse.statistics.resampling import Side, Spread
 from deconfuse.statistics.score_differences import RecallDifferences, ScoreDifference, Scores
-from deconfuse.statistics.similarity_test import similarity_test
+from deconfuse.statistics.similarity_test import SimilarityTest, similarity_test
 
 if TYPE_CHECKING:
     from deconfuse.reporting.document import Document
@@ -386,9 +386,11 @@ def compare(
 
     Notes
     -----
-    Differences of accuracy have Newcombe's hybrid score interval, paired or not, with the p-value
-    at which it begins to hold zero; the accuracy of paired samples has McNemar's exact test
-    (mid-p). Balanced accuracy enters with the number of samples that its variance stands for.
+    Differences of scores have Newcombe's hybrid score interval, and the p-value at which it begins
+    to hold zero; the accuracy and the recalls of paired samples have Tango's interval and McNemar's
+    exact test (of accuracy as a mid-p). Balanced accuracy is a mean of recalls, see
+    `deconfuse.statistics.metrics.MeanShares`. An interval holds zero wherever the test does not
+    rule it out.
     Label shares are compared by Pearson's :math:`X^2` with exact moments, prediction bias by the
     generalized test of Cochran, Mantel and Haenszel (true classes are the strata), for paired
     samples by that of Stuart and Maxwell.
@@ -445,17 +447,18 @@ def compare(
     seed = int(generator.integers(2**62))
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
     known = _known_to_both(one, other)
+    among = known if len(known) else None
     estimates = (
-        estimate_quietly(one, float(level), known),
-        estimate_quietly(other, float(level), known),
+        estimate_quietly(one, float(level), among),
+        estimate_quietly(other, float(level), among),
     )
     sides = [Side.of(n) for n in normalized]
     _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
     scores = _scores(sides, triples)
     samples = [side.samples for side in sides]
-    tested = similarity_test(samples[0], samples[1], triples, seed)
-    labels = [table.sum(axis=1) for table in samples]
+    tested = _test_similarity(samples, triples, known, seed)
+    labels = [_all_labels(n.source, table) for n, table in zip(normalized, samples, strict=True)]
     return Comparison(
         accuracy=scores.accuracy(level),
         balanced_accuracy=scores.balanced_accuracy(level),
@@ -482,20 +485,47 @@ def compare(
     )
 
 
-def _known_to_both(one: ConfusionMatrix, other: ConfusionMatrix) -> NDArray[np.intp] | None:
+def _known_to_both(one: ConfusionMatrix, other: ConfusionMatrix) -> NDArray[np.intp]:
     """Return the classes that are labels and predictions of each other in both matrices.
 
     Cells are shares of what is bi-normalized, so that the same cell of other classes is another
-    number. None where there is no such class: then each matrix is taken by itself.
+    number.
     """
     known = np.arange(one.n_classes)
     while len(known):
         kept = [two_sided(part_of(cm, known)) for cm in (one, other)]
         both = known[np.intersect1d(kept[0], kept[1])]
         if len(both) == len(known):
-            return known
+            break
         known = both
-    return None
+    return known
+
+
+def _test_similarity(
+    samples: list[FloatArray], triples: Triples | None, known: NDArray[np.intp], seed: int
+) -> SimilarityTest:
+    """Test the similarity of the classes known to both; no p-values for the others."""
+    n_classes = len(samples[0])
+    if len(known) == n_classes > 1:
+        return similarity_test(samples[0], samples[1], triples, seed)
+    raw, corrected = np.full((2, n_classes, n_classes), np.nan)
+    at = np.ix_(known, known)
+    tables = [table[at] for table in samples]
+    if triples is not None:
+        triples = triples.among(known, n_classes)
+        tables = triples.tables(len(known))
+    if len(known) < 2 or not all(table.any() for table in tables):
+        raw[at] = corrected[at] = 1.0
+        return SimilarityTest(1.0, 1.0, raw, corrected)
+    found = similarity_test(tables[0], tables[1], triples, seed)
+    raw[at], corrected[at] = found.raw, found.corrected
+    return replace(found, raw=raw, corrected=corrected)
+
+
+def _all_labels(cm: ConfusionMatrix, samples: FloatArray) -> FloatArray:
+    """Return the effective labels of each class, also of samples whose answer is no class."""
+    unit = float(samples.sum()) / max(float(cm.total), 1e-300)
+    return np.asarray(samples.sum(axis=1) + unit * cm.outcome_counts.sum(axis=1))
 
 
 def _scores(sides: list[Side], triples: Triples | None) -> Scores:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["change_findings", "changes", "counted_cells", "headline", "summary", "to_dict"]
 
 _ROWS = 10
-_WIDTH = 40
 # Classes named in the sentence about recalls, of those that fell and of those that rose.
 _TOLD = 3
 _SMALLEST_P = 0.001
@@ -194,7 +193,7 @@ def _cells(comparison: Comparison) -> list[str]:
     """Return how many cells differ, and of which classes there are none."""
     told = []
     known = ~np.isnan(comparison.difference)
-    if comparison.p_value < 1 - comparison.level or comparison.can_tell:
+    if known.any() and (comparison.p_value < 1 - comparison.level or comparison.can_tell):
         alpha = 1 - comparison.level
         significant = int(((comparison.p_values < alpha) & known).sum())
         told.append(
@@ -205,8 +204,8 @@ def _cells(comparison: Comparison) -> list[str]:
     if absent:
         names = listed([_name(label) for label in absent], _TOLD, "class", "classes")
         told.append(
-            f"Bi-normalized cells leave out {names}, which one of the two never has as a label or"
-            " never predicts."
+            f"Bi-normalized cells leave out {names}, never a label or never predicted in at least"
+            " one of the two."
         )
     return told
 
@@ -223,8 +222,13 @@ def _compared(sign: float) -> str:
 
 
 def _change(score: ScoreDifference) -> str:
+    # As many decimals as show that the two differ.
+    places = 3
+    while places < 9 and round(score.first, places) == round(score.second, places):
+        places += 1
+    places = 3 if places == 9 else places
     return (
-        f"{proportion(score.first, 3)} → {proportion(score.second, 3)}, difference"
+        f"{proportion(score.first, places)} → {proportion(score.second, places)}, difference"
         f" {_points(score.difference)} ({_points(score.low)} to {_points(score.high)}),"
         f" {_p(score.p_value)}"
     )
@@ -245,8 +249,9 @@ def _test(p_value: float, alpha: float) -> str:
 def _recalls(comparison: Comparison, alpha: float) -> str:
     recalls = comparison.recalls
     differs = recalls.differs(comparison.level)
+    where = " where a class was named" if comparison.right_of_all is not None else ""
     if not differs.any():
-        return f"No class has a recall that surely differs (at {alpha:.2g}, corrected)."
+        return f"No class has a recall{where} that surely differs (at {alpha:.2g}, corrected)."
     order = [k for k in np.argsort(-np.abs(recalls.difference)) if differs[k]]
     known = int((~np.isnan(recalls.p_values)).sum())
     told = []
@@ -260,7 +265,6 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
             ]
             more = [f"and {len(found) - _TOLD:,} more"] if len(found) > _TOLD else []
             told.append(f"{verb} in {len(found):,} ({', '.join(named + more)})")
-    where = " where a class was named" if comparison.right_of_all is not None else ""
     return (
         f"Recall{where} surely {' and '.join(told)} of {plural(known, 'class', 'classes')} (at"
         f" {alpha:.2g}, corrected)."
@@ -272,6 +276,11 @@ def _similarity(comparison: Comparison, alpha: float) -> str:
         return _test(comparison.p_value, alpha)
     if all(_is_surely_right(n.source) for n in (comparison.first, comparison.second)):
         return "neither of the two confuses any classes, so there is nothing to compare"
+    if np.count_nonzero(~np.isnan(comparison.difference.diagonal())) < 2:
+        return (
+            "cannot be tested, because no two classes are labels and predictions in both. This says"
+            " nothing about accuracy"
+        )
     return (
         "cannot be tested, because with these label and prediction counts no difference could have"
         f" a p-value below {comparison.smallest_p_value:.2g}. This says nothing about accuracy"
@@ -279,7 +288,7 @@ def _similarity(comparison: Comparison, alpha: float) -> str:
 
 
 def _name(label: Label) -> str:
-    return quoted(label, _WIDTH)
+    return quoted(label)
 
 
 def _is_surely_right(cm: ConfusionMatrix) -> bool:

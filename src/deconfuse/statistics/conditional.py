@@ -62,6 +62,23 @@ class Triples:
     second: NDArray[np.intp]
     counts: IntArray
 
+    def among(self, classes: NDArray[np.intp], n_classes: int) -> Triples:
+        """Return the samples with label and predictions among some classes, in their order."""
+        place = np.full(n_classes, -1, dtype=np.intp)
+        place[classes] = np.arange(len(classes))
+        true, first, second = (place[side] for side in (self.true, self.first, self.second))
+        kept = (true >= 0) & (first >= 0) & (second >= 0)
+        return Triples(true[kept], first[kept], second[kept], self.counts[kept])
+
+    def tables(self, n_classes: int) -> list[NDArray[np.float64]]:
+        """Return the counts of both models."""
+        found = []
+        for said in (self.first, self.second):
+            table = np.zeros((n_classes, n_classes))
+            np.add.at(table, (self.true, said), self.counts)
+            found.append(table)
+        return found
+
     @property
     def forward(self) -> NDArray[np.float64]:
         """How often the first model says the lower of the two predictions, in all true classes."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from deconfuse._checks import Label
 from deconfuse._text import (
@@ -115,8 +116,17 @@ def find(
         not_alike = _not_alikes(
             pairs, [pair for pair, _ in similar], typical, attribution, by_label
         )
+    alike = [_look_alike(pair, own, typical, by_label) for pair, own in similar]
+    if len(pairs.labels) < len(biases):
+        told = (
+            f" Ranks are among the {len(pairs.labels):,} classes that are labels and predictions."
+        )
+        alike, not_alike = (
+            [replace(one, sentence=one.sentence + told) for one in kind]
+            for kind in (alike, not_alike)
+        )
     found = (
-        *(_look_alike(pair, own, typical, by_label) for pair, own in similar),
+        *alike,
         *_biases(biases),
         *not_alike,
         *_one_sided(biases),
@@ -227,12 +237,15 @@ def _favours_frequent(known: Sequence[ClassBias]) -> bool:
     labels = [b.labels for b in known]
     if not labels or max(labels) < _UNEVEN * min(labels):
         return False
-    # Correlation above a half; undefined, and so no reason, where all are equal.
+    # Correlation above a half, and with few classes above what chance gives in one of five cases;
+    # undefined, and so no reason, where all are equal.
     shares, ratios = np.log(labels), np.log([b.ratio for b in known])
     spread = np.sqrt(shares.var() * ratios.var())
-    return bool(
-        spread and np.mean((shares - shares.mean()) * (ratios - ratios.mean())) > spread / 2
-    )
+    freedom = len(known) - 2
+    quantile = stdtrit(freedom, 0.8) if freedom else 0.0
+    by_chance = quantile / math.hypot(quantile, math.sqrt(freedom)) if freedom else 0.0
+    together = np.mean((shares - shares.mean()) * (ratios - ratios.mean()))
+    return bool(spread and together > spread * max(0.5, by_chance))
 
 
 def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
@@ -381,8 +394,8 @@ def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
             unpredicted,
             "never predicted, with"
             f" {plural(sum(b.labels for b in unpredicted), 'label', 'labels')}",
-            "Check that it was in the training data. If it is no class (background, nothing"
-            f" there), {as_outcome}.",
+            f"Check that {'it was' if len(unpredicted) == 1 else 'they were'} in the training data."
+            f" If one is no class (background, nothing there), {as_outcome}.",
         ),
         (
             absent,

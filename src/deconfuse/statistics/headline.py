@@ -13,7 +13,7 @@ from deconfuse._text import count_text, plural, printable, proportion, quoted, t
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
 from deconfuse.statistics.findings import EXPLAINED, Finding, biased, condition, sure_times
-from deconfuse.statistics.metrics import effective_samples, estimate_balanced_accuracy, has_errors
+from deconfuse.statistics.metrics import effective_samples, guessing, has_errors
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -23,6 +23,8 @@ __all__ = ["headline_of"]
 
 _NAME_WIDTH = 32
 _FEW = 10
+# Standard deviations of a normal distribution that leave 5 % outside.
+_SURELY = 1.96
 # Statements that are told in full; of the others only the totals.
 _IN_FULL = 2
 
@@ -44,11 +46,13 @@ def headline_of(diagnosis: Diagnosis) -> str:
         told += [*unsure, *_bias(diagnosis.biases, name), *_few_labels(source)]
     if not told and source.n_classes > 2:
         told = _plain(
-            "No pair of classes is shown to be more similar than others, and"
-            f" {condition(diagnosis.biases)}, none is shown to be over- or under-predicted."
+            "No pair of classes is shown to be twice as similar as the median pair, and"
+            f" {condition(diagnosis.biases)}, none is shown to be over- or under-predicted by a"
+            " tenth."
         )
     told = told or _plain(
-        "If both classes were equally frequent, none is shown to be over- or under-predicted."
+        "If both classes were equally frequent, none is shown to be over- or under-predicted by a"
+        " tenth."
     )
     # More than two statements with names and numbers are more than a reader takes in.
     shown = [full for full, _ in told[:_IN_FULL]] + [short for _, short in told[_IN_FULL:]]
@@ -107,15 +111,15 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
 
 def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     """Say where a classifier is not shown to be better than guessing, or is surely worse."""
-    chance = 1 / cm.n_classes
-    found = estimate_balanced_accuracy(cm)
-    if found.high < chance:
+    chance, beyond = guessing(cm)
+    by_chance = f"that of guessing as often as it predicts each class, {proportion(chance)}"
+    if beyond < -_SURELY:
         return _plain(
-            "The balanced accuracy is below that of guessing: check that labels and predictions use"
-            " the same names in the same order."
+            f"The accuracy is below {by_chance}: check that labels and predictions use the same"
+            " names in the same order."
         )
-    told = "The balanced accuracy is not shown to be above that of guessing."
-    return _plain(told) if found.low <= chance else []
+    told = f"The accuracy is not shown to be above {by_chance}."
+    return _plain(told) if beyond <= _SURELY else []
 
 
 def _effective_labels(cm: ConfusionMatrix) -> NDArray[np.float64]:
@@ -169,7 +173,7 @@ def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:
     if not similar:
         return []
     first, second = map(name, similar[0].classes)
-    doubts = [found.sentence.endswith(EXPLAINED) for found in similar]
+    doubts = [EXPLAINED in found.sentence for found in similar]
     doubt = " (other errors may explain it)" if doubts[0] else ""
     more, doubted = len(similar) - 1, sum(doubts[1:])
     others = ""

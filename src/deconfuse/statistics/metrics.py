@@ -30,6 +30,7 @@ __all__ = [
     "cohen_kappa",
     "estimate_accuracy",
     "estimate_balanced_accuracy",
+    "guessing",
     "has_errors",
     "macro_f1",
     "per_class",
@@ -269,6 +270,34 @@ def cohen_kappa(cm: ConfusionMatrix) -> float:
         return float("nan")
     by_chance = float(_labels(cm) / cm.total @ (_predictions(cm) / cm.total))
     return (accuracy(cm) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+
+
+def guessing(cm: ConfusionMatrix) -> tuple[float, float]:
+    r"""Return the accuracy of guessing, and by how many standard deviations the matrix beats it.
+
+    Notes
+    -----
+    Guessing is the same predictions given to samples at random. The hits then have the mean
+    :math:`\sum_i n_i m_i / N` and a known variance (that of a trace with fixed margins); half a
+    sample is taken off, since they are whole. Weighted samples count by their effective number.
+
+    Examples
+    --------
+    >>> import deconfuse as dc
+    >>> chance, z = guessing(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    >>> round(chance, 3), round(z, 1)
+    (0.798, 3.3)
+    """
+    total = float(cm.total)
+    effective = effective_samples(np.array([total]), np.array([cm.variances.sum()]))[0]
+    unit = effective / total
+    n, m, size = _labels(cm) * unit, _predictions(cm) * unit, float(effective)
+    together = float(n @ m)
+    variance = n @ (m * (size - n) * (size - m)) + together**2 - n**2 @ m**2
+    spread = np.sqrt(variance / (size**2 * max(size - 1, 0.5)))
+    beyond = float(_hits(cm).sum()) * unit - together / size
+    beyond = np.sign(beyond) * max(abs(beyond) - 0.5, 0.0)
+    return together / size**2, float(beyond / spread) if spread > 0 else 0.0
 
 
 def plain_scores(cm: ConfusionMatrix) -> dict[str, float]:

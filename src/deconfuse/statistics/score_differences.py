@@ -57,7 +57,8 @@ class RecallDifferences:
     first, second, difference : ndarray of shape (n_classes,)
         The difference is the second minus the first.
     low, high : ndarray of shape (n_classes,)
-        Confidence interval of each difference by itself (Newcombe 1998).
+        Confidence interval of each difference by itself (Newcombe 1998; of paired samples Tango
+        1998), which holds zero wherever the exact test of it alone does not rule it out.
     p_values : ndarray of shape (n_classes,)
         Of no difference, corrected for the number of classes by Holm's method. Exact: Fisher's
         test, or McNemar's for paired samples.
@@ -101,7 +102,15 @@ class Proportions:
         return self.sides[0].value, self.sides[1].value
 
     def limits(self, z: float) -> tuple[FloatArray, FloatArray]:
-        """Return the interval of second minus first (Newcombe 1998, hybrid score)."""
+        """Return the interval of second minus first.
+
+        Of single paired proportions that of Tango (1998), which goes with McNemar's test; of others
+        Newcombe's hybrid score interval (1998).
+        """
+        if self.moved is not None and self.moved.shape[-1] == 1:
+            n = self.sides[0].n[:, 0]
+            gained = (self.moved[:, 0] + n * (self.values[1] - self.values[0])) / 2
+            return tango(gained, self.moved[:, 0] - gained, n, z)
         (first, second), rho = self.values, self.correlation
         ends = [side.limits(z) for side in self.sides]
         down, up = second - ends[1][0], ends[1][1] - second
@@ -131,11 +140,15 @@ class Proportions:
     def _equality(self, difference: float) -> float:
         """Return the p-value of a difference if all proportions are equal on both sides.
 
-        The variance is that of both sides together, or of the samples that moved; the quantile is
-        Student's, since few samples may be most of it (Welch, Satterthwaite).
+        Of a single paired proportion McNemar's mid-p. Else the variance is that of both sides
+        together, or of the samples that moved; the quantile is Student's, since few samples may be
+        most of it (Welch, Satterthwaite).
         """
         one, other = self.sides
         n, m, weights = one.n[0], other.n[0], one.weights[0]
+        if self.moved is not None and len(n) == 1:
+            gained = np.rint((self.moved[0] + n * difference) / 2)
+            return float(mcnemar(self.moved[0] - gained, gained)[0])
         if self.moved is None:
             share = (one.shares[0] * n + other.shares[0] * m) / (n + m)
             freedom = np.maximum(n + m - 1, 0.5)
@@ -169,7 +182,7 @@ class Scores:
     agreed: FloatArray | None = None
 
     def accuracy(self, level: float) -> ScoreDifference:
-        """Return the accuracy of both: McNemar's mid-p where paired, else from the interval."""
+        """Return the accuracy of both."""
         n = [np.array([cells.values.sum()]) for cells in self._both]
         # From the errors: without any, rounding must not make it more or less than one.
         values = [
@@ -184,10 +197,11 @@ class Scores:
         if self.agreed is not None:
             together = self.agreed.diagonal().sum() / n[0] - values[0] * values[1]
         correlation = _correlation(together, *(v * (1 - v) for v in values))
-        both = Proportions(_singles(values, samples), correlation)
+        sides = _singles(values, samples)
         if self.agreed is None:
-            return _difference(both, level)
-        return _difference(both, level, float(mcnemar(*(k.sum() for k in self._only_right()))))
+            return _difference(Proportions(sides, correlation), level)
+        moved = np.array([[sum(float(only.sum()) for only in self._only_right())]])
+        return _difference(Proportions(sides, correlation, moved), level)
 
     @property
     def shared(self) -> NDArray[np.intp]:
@@ -255,6 +269,9 @@ class Scores:
             float(norm.ppf(0.5 + level / 2))
         )
         p_values = self._recall_tests()
+        # What the exact test does not rule out, the interval holds.
+        is_open = p_values >= 1 - level
+        low[is_open], high[is_open] = np.minimum(low[is_open], 0), np.maximum(high[is_open], 0)
         known = ~np.isnan(p_values)
         p_values[known] = holm(p_values[known])
         return RecallDifferences(first, second, second - first, low, high, p_values)
@@ -328,6 +345,45 @@ class Scores:
         return self.first.values.diagonal() - both, self.second.values.diagonal() - both
 
 
+def tango(
+    gained: FloatArray, lost: FloatArray, n: FloatArray, z: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return Tango's score interval (1998) of the change of a proportion of paired samples.
+
+    Parameters
+    ----------
+    gained, lost : ndarray of shape (n_proportions,)
+        How many of the samples are counted after and not before, and the reverse.
+    n : ndarray of shape (n_proportions,)
+    z : float
+        Standard deviations of a normal distribution.
+
+    Examples
+    --------
+    >>> low, high = tango(np.array([2.0]), np.array([10.0]), np.array([50.0]), 1.959964)
+    >>> round(float(low[0]), 3), round(float(high[0]), 3)
+    (-0.301, -0.028)
+    """
+    change = (gained - lost) / n
+
+    def is_inside(delta: FloatArray) -> NDArray[np.bool_]:
+        b = -gained - lost + (2 * n - gained + lost) * delta
+        root = np.sqrt(np.maximum(b**2 + 8 * n * lost * delta * (1 - delta), 0.0))
+        variance = n * ((root - b) / (2 * n) + delta * (1 - delta))
+        away = np.abs(gained - lost - n * delta)
+        return np.asarray(away <= z * np.sqrt(np.maximum(variance, 0.0)))
+
+    ends = []
+    for side in (-1.0, 1.0):
+        inside, outside = change, np.full_like(change, side)
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            is_in = is_inside(middle)
+            inside, outside = np.where(is_in, middle, inside), np.where(is_in, outside, middle)
+        ends.append(inside)
+    return ends[0], ends[1]
+
+
 def mcnemar(first_only: FloatArray, second_only: FloatArray, *, mid_p: bool = True) -> FloatArray:
     """Return McNemar's exact test, two-sided, by default as a mid-p.
 
@@ -384,15 +440,13 @@ def share_difference(
     return _difference(Proportions(_singles(shares, samples), np.zeros(1)), level)
 
 
-def _difference(
-    proportions: Proportions, level: float, p_value: float | None = None
-) -> ScoreDifference:
+def _difference(proportions: Proportions, level: float) -> ScoreDifference:
     first, second = (float(values[0]) for values in proportions.values)
     if not np.isfinite(second - first):
         return ScoreDifference(first, second, *[float("nan")] * 4)
     low, high = (float(end[0]) for end in proportions.limits(float(norm.ppf(0.5 + level / 2))))
-    p_value = proportions.p_value() if p_value is None else p_value
-    if p_value >= 1 - level:
+    p_value = proportions.p_value()
+    if not low <= 0 <= high and p_value >= 1 - level:
         # What the test does not rule out, the interval holds.
         low, high = min(low, 0.0), max(high, 0.0)
     return ScoreDifference(first, second, second - first, low, high, p_value)
