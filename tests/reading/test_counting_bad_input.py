@@ -167,7 +167,7 @@ def test_columns_of_lists_and_records() -> None:
         ([{"a"}, {"a", "b"}], "count one matrix per label"),
         ([{"label": "a", "score": 0.9}] * 2, r"`\[guess\['label'\] for guess in output\]`"),
         ([{"labels": ["a", "b"], "scores": [0.9, 0.1]}] * 2, r"`\[guess\['labels'\]\[0\] for"),
-        ([[{"label": "a", "score": 0.9}]] * 2, r"guess\['score'\]\)\['label'\] for guesses in output\]`"),
+        ([[{"label": "a", "score": 0.9}]] * 2, r"\['score'\]\)\['label'\] for guesses"),
     ],
 )
 def test_guesses_and_pipelines_are_told_how_to_take_one_class(given: Any, hint: str) -> None:
