@@ -257,7 +257,7 @@ export function paneOf(study, frame, spec) {
   const other = valuesOf(study.models[0], method, frame);
   // Of other classes, the same cell is another number: then the difference is that of the shared ones.
   const shared = method === "bi" && at === 1 && n === study.n && study.comparison?.difference;
-  const values = Float64Array.from(shared || own.map((value, k) => value - other[k]));
+  const values = Float64Array.from(shared || own.map((/** @type {number} */ value, /** @type {number} */ k) => value - other[k]));
   // Cells that neither model counted hold what was not counted; being most, they would set the scale.
   const otherCounts = method === "counts" ? other : valuesOf(study.models[0], "counts", frame);
   const either = Float64Array.from(counts, (value, k) => value + otherCounts[k]);
