@@ -441,6 +441,7 @@ def test_metrics_are_those_of_scikit_learn(open_page: Open, clothes: dc.Confusio
     from sklearn.metrics import (
         accuracy_score,
         balanced_accuracy_score,
+        cohen_kappa_score,
         f1_score,
         precision_recall_fscore_support,
     )
@@ -458,13 +459,15 @@ def test_metrics_are_those_of_scikit_learn(open_page: Open, clothes: dc.Confusio
     ):  # fmt: skip
         np.testing.assert_allclose(metrics[name], expected, rtol=1e-9)
     said = re.search(
-        r"accuracy (\S+), balanced (\S+), macro F1 (\S+)", reader.text("header").replace("\n", " ")
+        r"accuracy (\S+), balanced (\S+), macro F1 (\S+), kappa (\S+)",
+        reader.text("header").replace("\n", " "),
     )
     assert said is not None
     overall = (
         accuracy_score(true, pred),
         balanced_accuracy_score(true, pred),
         f1_score(true, pred, average="macro"),
+        cohen_kappa_score(true, pred),
     )
     assert [float(number) for number in said.groups()] == pytest.approx(overall, abs=5e-4)
 

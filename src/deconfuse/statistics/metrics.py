@@ -306,7 +306,8 @@ def plain_scores(cm: ConfusionMatrix) -> dict[str, float]:
     Examples
     --------
     >>> import deconfuse as dc
-    >>> {k: round(v, 2) for k, v in plain_scores(dc.ConfusionMatrix([[90, 10], [5, 5]])).items()}
+    >>> found = plain_scores(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
+    >>> {name: round(score, 2) for name, score in found.items()}
     {'accuracy': 0.86, 'balanced_accuracy': 0.7, 'macro_f1': 0.66, 'kappa': 0.33}
     """
     return {
@@ -340,7 +341,7 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
     >>> import deconfuse as dc
     >>> found = estimate_balanced_accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
     >>> f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    '0.70 (0.53 to 0.83)'
+    '0.70 (0.51 to 0.85)'
     """
     check_level(level)
     n = effective_samples(_labels(cm), _row_variances(cm))
