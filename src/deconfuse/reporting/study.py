@@ -226,7 +226,9 @@ class Study(ShownDocument):
         if self.comparison is not None:
             sentences += changes(self.comparison)
         if len(self.matrices) > 1 and self.findings:
-            sentences.append(f"What was found in {quoted(self.names[-1])}:")
+            changed = any(found.kind == "change" for found in self.findings)
+            what = "What surely changed, and what" if changed else "What"
+            sentences.append(f"{what} was found in {quoted(self.names[-1])}:")
         return Document(sentences, self.findings)
 
     def to_dict(self) -> dict[str, Any]:
