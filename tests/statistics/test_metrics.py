@@ -159,5 +159,12 @@ def test_a_class_of_one_sample_makes_nobody_a_guesser() -> None:
     for counts in ([[48, 2, 0], [1, 49, 0], [1, 0, 0]], [[900, 100], [0, 2]]):
         assert guessing(ConfusionMatrix.from_counts(counts))[1] > 1.96
         assert "guessing" not in diagnose(counts).headline
-    assert "not shown to be above that of guessing" in diagnose([[30, 30], [29, 31]]).headline
-    assert "is below that of guessing" in diagnose([[3, 30], [29, 2]]).headline
+    assert "not shown to be above 0.50, that of guessing" in diagnose([[30, 30], [29, 31]]).headline
+    assert "is below 0.50, that of guessing" in diagnose([[3, 30], [29, 2]]).headline
+
+
+def test_weighted_predictions_of_one_class_are_guesses() -> None:
+    cm = ConfusionMatrix.from_counts(
+        [[63.51880558, 0.0], [1.04222186, 0.0]], variances=[[169.49981065, 0.0], [1.0862264, 0.0]]
+    )
+    assert guessing(cm) == (pytest.approx(cm.accuracy), 0.0)

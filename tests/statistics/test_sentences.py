@@ -497,8 +497,8 @@ def doubts_are_true(told: re.Match[str], d: Diagnosis) -> bool:
 
 def guess_is_true(text: str, seen: Counts) -> bool:
     told = re.search(
-        r"The accuracy is (below|not shown to be above) that of guessing as often as it predicts"
-        rf" each class, {NUMBER}(?:: check|\.)",
+        rf"The accuracy is (below|not shown to be above) {NUMBER}, that of guessing each class as"
+        r" often(?:: check|\.)",
         text,
     )
     z = guessing(seen.cm)[1]

@@ -35,7 +35,7 @@ from deconfuse.cli.options import (
     UnionOption,
     takes_reading,
 )
-from deconfuse.cli.two_inputs import Matching, join_inputs
+from deconfuse.cli.two_inputs import Matching, join_inputs, refuse_many_files
 from deconfuse.errors import InputError
 
 __all__ = ["diagnose", "leave_page", "report"]
@@ -111,12 +111,7 @@ def report(
     """
     import deconfuse as dc
 
-    if len(files) > 2:
-        raise InputError(
-            f"`report` shows one model or compares two, got {len(files):,} files.",
-            hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
-            " folder.",
-        )
+    refuse_many_files("`report` shows one model or compares two", files)
     file, file2 = files[0], files[1] if len(files) == 2 else None
     if file2 is not None:
         console.say(

@@ -13,6 +13,7 @@ from deconfuse.cli.two_inputs import (
     Matching,
     join_inputs,
     paired_inputs,
+    refuse_many_files,
     refuse_weighted_pairs,
 )
 from deconfuse.errors import InputError
@@ -27,7 +28,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="FILE_A [FILE_B]",
-            help="As FILE of the other commands; the other model, or the other dataset.",
+            help="FILE_A as FILE of the other commands, FILE_B of the other model or dataset.",
             show_default=False,
         ),
     ],
@@ -86,12 +87,7 @@ def compare(
             "`--margin` is how much worse the second may be, got no `--fail-if-worse`.",
             hint="give both, or neither.",
         )
-    if len(files) > 2:
-        raise InputError(
-            f"`compare` compares two models, got {len(files):,} files.",
-            hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
-            " folder.",
-        )
+    refuse_many_files("`compare` compares two models", files)
     if (len(files) < 2) == (against is None):
         raise InputError(
             "Two models are compared: give FILE_B, or a second column with `--against`.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
     from deconfuse.reading.prediction_table import TwoModels
     from deconfuse.reporting.samples import Samples
 
-__all__ = ["Matching", "TwoInputs", "join_inputs", "paired_inputs", "refuse_weighted_pairs"]
+__all__ = [
+    "Matching",
+    "TwoInputs",
+    "join_inputs",
+    "paired_inputs",
+    "refuse_many_files",
+    "refuse_weighted_pairs",
+]
 
 _APART = "leave out `--id` to compare them as independent samples."
 
@@ -82,6 +90,16 @@ def paired_inputs(models: TwoModels, options: ClassOptions) -> TwoInputs:
         )
         return TwoInputs(first, second)
     return TwoInputs(first, second, (models.y_true, models.first, models.second))
+
+
+def refuse_many_files(does: str, files: Sequence[str]) -> None:
+    """Refuse more than two files, as an unquoted pattern of shards gives them."""
+    if len(files) > 2:
+        raise InputError(
+            f"{does}, got {len(files):,} files.",
+            hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
+            " folder.",
+        )
 
 
 def refuse_weighted_pairs(id_column: str | None, weight: str | None) -> None:

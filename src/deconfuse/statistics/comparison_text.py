@@ -14,7 +14,6 @@ from deconfuse.statistics.metrics import has_errors
 from deconfuse.statistics.outcomes import change_sentence
 
 if TYPE_CHECKING:
-    from deconfuse._checks import Label
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.statistics.comparison import Comparison
     from deconfuse.statistics.score_differences import ScoreDifference
@@ -202,7 +201,7 @@ def _cells(comparison: Comparison) -> list[str]:
         )
     absent = [comparison.labels[k] for k in np.flatnonzero(~known.diagonal())]
     if absent:
-        names = listed([_name(label) for label in absent], _TOLD, "class", "classes")
+        names = listed([quoted(label) for label in absent], _TOLD, "class", "classes")
         told.append(
             f"Bi-normalized cells leave out {names}, never a label or never predicted in at least"
             " one of the two."
@@ -223,10 +222,8 @@ def _compared(sign: float) -> str:
 
 def _change(score: ScoreDifference) -> str:
     # As many decimals as show that the two differ.
-    places = 3
-    while places < 9 and round(score.first, places) == round(score.second, places):
-        places += 1
-    places = 3 if places == 9 else places
+    differing = (n for n in range(3, 9) if round(score.first, n) != round(score.second, n))
+    places = next(differing, 3)
     return (
         f"{proportion(score.first, places)} → {proportion(score.second, places)}, difference"
         f" {_points(score.difference)} ({_points(score.low)} to {_points(score.high)}),"
@@ -259,7 +256,7 @@ def _recalls(comparison: Comparison, alpha: float) -> str:
         found = [k for k in order if sign * recalls.difference[k] > 0]
         if found:
             named = [
-                f"{_name(comparison.labels[k])} {proportion(recalls.first[k], 3)} →"
+                f"{quoted(comparison.labels[k])} {proportion(recalls.first[k], 3)} →"
                 f" {proportion(recalls.second[k], 3)}"
                 for k in found[:_TOLD]
             ]
@@ -285,10 +282,6 @@ def _similarity(comparison: Comparison, alpha: float) -> str:
         "cannot be tested, because with these label and prediction counts no difference could have"
         f" a p-value below {comparison.smallest_p_value:.2g}. This says nothing about accuracy"
     )
-
-
-def _name(label: Label) -> str:
-    return quoted(label)
 
 
 def _is_surely_right(cm: ConfusionMatrix) -> bool:
@@ -323,7 +316,7 @@ def change_findings(comparison: Comparison) -> tuple[Finding, ...]:
 
 def _finding(comparison: Comparison, values: list[NDArray[np.float64]], i: int, j: int) -> Finding:
     true, pred = comparison.labels[i], comparison.labels[j]
-    what = f"{_name(true)} told apart" if i == j else f"{_name(true)} taken for {_name(pred)}"
+    what = f"{quoted(true)} told apart" if i == j else f"{quoted(true)} taken for {quoted(pred)}"
     before, after = (significant(float(matrix[i, j]), 3) for matrix in values)
     counts = [float(n.source.counts[i, j]) for n in (comparison.first, comparison.second)]
     p_value = float(comparison.p_values[i, j])

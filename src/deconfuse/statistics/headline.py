@@ -112,7 +112,7 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
 def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     """Say where a classifier is not shown to be better than guessing, or is surely worse."""
     chance, beyond = guessing(cm)
-    by_chance = f"that of guessing as often as it predicts each class, {proportion(chance)}"
+    by_chance = f"{proportion(chance)}, that of guessing each class as often"
     if beyond < -_SURELY:
         return _plain(
             f"The accuracy is below {by_chance}: check that labels and predictions use the same"

@@ -294,7 +294,8 @@ def guessing(cm: ConfusionMatrix) -> tuple[float, float]:
     n, m, size = _labels(cm) * unit, _predictions(cm) * unit, float(effective)
     together = float(n @ m)
     variance = n @ (m * (size - n) * (size - m)) + together**2 - n**2 @ m**2
-    spread = np.sqrt(variance / (size**2 * max(size - 1, 0.5)))
+    # Of predictions that are all the same nothing is left, and rounding may make it less.
+    spread = np.sqrt(max(variance, 0.0) / (size**2 * max(size - 1, 0.5)))
     beyond = float(_hits(cm).sum()) * unit - together / size
     beyond = np.sign(beyond) * max(abs(beyond) - 0.5, 0.0)
     return together / size**2, float(beyond / spread) if spread > 0 else 0.0
