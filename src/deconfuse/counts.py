@@ -200,7 +200,13 @@ def dense(matrix: Any) -> npt.NDArray[Any]:
 
 
 def _without_zeros(matrix: sp.csr_array) -> sp.csr_array:
-    # Cells of weight zero are no cells of a sparse matrix.
+    """Return a matrix without cells of weight zero: itself, or a copy.
+
+    Sums and sums of squares share their indices, which `eliminate_zeros` changes in place.
+    """
+    if matrix.count_nonzero() == matrix.nnz:
+        return matrix
+    matrix = matrix.copy()
     matrix.eliminate_zeros()
     return matrix
 

@@ -32,8 +32,9 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "strings": st.text(max_size=4),
     "dates": st.dates(datetime.date(2020, 1, 1), datetime.date(2020, 1, 9)),
 }
-# Eighths add up without rounding, so that sums in any order are equal.
-WEIGHTS = st.integers(0, 80).map(lambda eighths: eighths / 8)
+# Eighths add up without rounding, so that sums in any order are equal. Many are zero, so that cells
+# have samples and no weight.
+WEIGHTS = st.just(0.0) | st.integers(0, 80).map(lambda eighths: eighths / 8)
 
 
 @st.composite

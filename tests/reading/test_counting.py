@@ -344,10 +344,13 @@ def test_variances_are_the_counts_without_weights() -> None:
     assert same == cm
 
 
-def test_classes_of_weight_zero_keep_their_place() -> None:
-    cm = ConfusionMatrix.from_predictions([0, 5, 1], [0, 5, 1], sample_weight=[1.0, 0.0, 2.0])
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0], [0.0, 1.0, 2.0], [1, 2, 0], [0, 0, 3]])
+def test_classes_of_weight_zero_keep_their_place(weights: list[float]) -> None:
+    cm = ConfusionMatrix.from_predictions([0, 5, 1], [0, 5, 1], sample_weight=weights)
     assert cm.labels == (0, 1, 5)
-    np.testing.assert_array_equal(cm.label_counts, [1, 2, 0])
+    first, last, middle = weights
+    np.testing.assert_array_equal(cm.counts, np.diag([first, middle, last]))
+    np.testing.assert_array_equal(cm.variances, np.diag([first, middle, last]) ** 2)
 
 
 def test_weights_may_turn_from_integers_to_floats() -> None:

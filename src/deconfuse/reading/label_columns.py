@@ -38,6 +38,8 @@ CHUNK = 1 << 16
 
 # Integers of an array are their own codes where all are below this bound.
 _OWN_CODES = 1 << 22
+# The bits of an infinite float64.
+_INFINITY = 0x7FF0_0000_0000_0000
 _ONE_MATRIX_PER_LABEL = "of several labels per sample (multi-label) count one matrix per label"
 ONE_CLASS_HINT = (
     "store one class per sample: of ranked guesses (top-k) the first, of scores the class with the"
@@ -479,19 +481,22 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
         array = _numbers(array.tolist(), start, name)
     if array.dtype.kind not in "biuf":
         raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
-    limit = np.inf if array.dtype.kind == "f" else 2**63
-    lowest, highest = on_threads(lambda bound: bound(array), [np.min, np.max], size=len(array))
-    if not (lowest >= 0 and highest.item() < limit):
-        is_right = (array >= 0) & np.isfinite(array)
-        if array.dtype == np.uint64:
-            is_right = array <= np.uint64(np.iinfo(np.int64).max)
-        where = int(is_right.argmin())
-        raise InputError(
-            f"`{name}` must be finite, non-negative and below 2**63, got {array[where]} at position"
-            f" {start + where:,}.",
-            hint="a sample of weight 0 counts for nothing.",
-        )
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+    is_float = array.dtype.kind == "f"
+    with np.errstate(over="ignore"):
+        weights = array.astype(np.float64 if is_float else np.int64, copy=False)
+    # Read as unsigned, negative numbers, infinity and NaN are above all others: one look is enough.
+    halves = np.array_split(weights.view(np.uint64), 2)
+    highest = max(on_threads(lambda half: int(half.max(initial=0)), halves, size=len(array)))
+    if highest >= (_INFINITY if is_float else 2**63):
+        is_right = (array >= 0) & np.isfinite(weights) & (weights >= 0)
+        if not is_right.all():
+            where = int(is_right.argmin())
+            raise InputError(
+                f"`{name}` must be finite, non-negative and below 2**63, got {array[where]} at"
+                f" position {start + where:,}.",
+                hint="a sample of weight 0 counts for nothing.",
+            )
+    return weights
 
 
 def _numbers(values: list[Any], start: int, name: str) -> npt.NDArray[Any]:

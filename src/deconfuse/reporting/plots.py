@@ -214,10 +214,9 @@ class ConfusionMatrixDisplay:
             draw_margins(ax, values)
         # The names take room from the cells, and the cells set the size of the names.
         for _ in range(2):
-            cell = drawing.cell_points(ax, len(values))
             rotation = look.get("xticks_rotation")
             drawing.draw_labels(ax, names, cell=cell, rotation=rotation, apart=(bars, below))
-        cell = drawing.cell_points(ax, len(values))
+            cell = drawing.cell_points(ax, len(values))
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
