@@ -109,7 +109,10 @@ def test_people_are_compared_by_rank(
     assert again["raw, directed"]["0.1"][0] == pytest.approx(raw, abs=1e-6)
     assert human.lead(again, "pairs", "raw", "0.1").n == 1
     assert "|α = 0.1, pairs|1|" in human.people_section(again)
-    assert "than row in 0, col in 0, raw in 0 of 2 levels" in human.people_verdict(again)
+    assert (
+        "at 2 uneven levels bi ranks errors more as people do than row in 0, col"
+        in human.people_verdict(again)
+    )
     assert human.read_comparison(tmp_path / "absent.json") == {}
 
 

@@ -176,15 +176,15 @@ def people_verdict(found: Comparison) -> str:
     """Say whether bi keeps the likeness that people see, level by level."""
     levels = _uneven(found)
     words = []
-    for kind, what in zip(KINDS, ("errors", "pairs of classes"), strict=True):
-        wins = [
-            f"{other} in {sum(lead(found, kind, other, at).interval()[0] > 0 for at in levels)}"
+    for kind in KINDS:
+        wins = {
+            other: sum(lead(found, kind, other, level).interval()[0] > 0 for level in levels)
             for other in MATRICES[1:]
-        ]
-        words.append(f"{what} more as people do than {', '.join(wins)}")
+        }
+        words.append("than " + ", ".join(f"{other} in {n}" for other, n in wins.items()))
     return (
-        f"with uneven classes bi ranks {', and '.join(words)} of {len(levels)} levels (intervals "
-        "above zero)."
+        f"at {len(levels)} uneven levels bi ranks errors more as people do {words[0]} of them, and "
+        f"pairs of classes {words[1]} (intervals above zero)."
     )
 
 
