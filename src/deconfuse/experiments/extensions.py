@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -167,16 +168,18 @@ def _other_reading(records: Sequence[Record]) -> str:
     if not other.questions():
         return ""
     seeds = {(r.config.dataset, r.config.seed) for r in records if r.config.sampling == "budget"}
+    counts = Counter(dataset_title(dataset) for dataset, _ in sorted(seeds))
+    where = " and ".join(f"{n} of {name}" for name, n in counts.items())
     same = [r for r in records if (r.config.dataset, r.config.seed) in seeds]
     found = []
     for scores in (score_records(same), other):
         supports = [item.support for claim in paper_claims(scores) for item in claim.evidence]
-        counts = [supports.count(support) for support in (Support.YES, Support.NO)]
-        found.append(f"{counts[0]} of {len(supports)} cells hold and {counts[1]} say the opposite")
+        yes, no = (supports.count(support) for support in (Support.YES, Support.NO))
+        found.append(f"{yes} of {len(supports)} cells hold and {no} say the opposite")
     return (
         "- The other reading of the sampling rule (*budget*: the draw divides the remaining four "
-        "fifths of all samples, and a class takes no more than it has), on the same "
-        f"{len(seeds)} seeds: over all claims {found[1]}; under the reading used here, {found[0]}."
+        "fifths of all samples, and a class takes no more than it has), on the same seeds "
+        f"({where}): over all claims {found[1]}; under the reading used here, {found[0]}."
     )
 
 

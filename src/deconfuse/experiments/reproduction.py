@@ -175,19 +175,15 @@ def _opening(records: Sequence[Record], claims: Sequence[Claim], people: Compari
 
 def _facts(records: Sequence[Record]) -> dict[str, str]:
     """Return what the notes on the paper say of the records, by the name of its place there."""
-    by_dataset = datasets_of(records)
-    minutes = [
-        f"{np.mean([record.seconds for record in mine]) / 60:.1f} ({dataset_title(name)})"
-        for name, mine in by_dataset.items()
-    ]
     controls = {r.config for r in records if r.config.sampling == "equal-size"}
     names = [dataset_title(name) for name in DATASETS if name in {c.dataset for c in controls}]
     levels = sorted({c.alpha for c in controls if c.alpha is not None}, reverse=True)
     there = f"for {' and '.join(names)} at α = {', '.join(f'{a:g}' for a in levels)}"
-    seeds = {name: len(complete_seeds(mine, name)) for name, mine in by_dataset.items()}
+    seeds = {name: len(complete_seeds(mine, name)) for name, mine in datasets_of(records).items()}
+    most = max(seeds.values())
+    fewer = [f"{n} of {dataset_title(name)}" for name, n in seeds.items() if n < most]
     return {
-        "seeds": ", ".join(f"{n} ({dataset_title(name)})" for name, n in seeds.items() if n),
-        "minutes": ", ".join(minutes),
+        "seeds": f"{most}, but {' and '.join(fewer)}" if fewer else str(most),
         "controls": there if controls else "for no dataset",
     }
 
@@ -209,7 +205,7 @@ def _claim_sections(claims: Sequence[Claim], shown: Sequence[str]) -> list[str]:
             claim_table(claim),
             *pictures(shown, claim.number),
         ]
-    return [*parts, *pictures(shown, "")]
+    return [*parts, "### What a matrix and a GCM are made of", *pictures(shown, "")]
 
 
 def _shown_among(claims: Sequence[Claim]) -> str:
@@ -261,9 +257,10 @@ def _describe_runs(records: Sequence[Record]) -> str:
             for sampling in ("balanced", "relative", "budget", "equal-size")
         ]
         seeds = len(complete_seeds(mine, dataset))
-        hours = sum(record.seconds for record in mine) / 3600
-        rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), f"{hours:.1f}"])
-    head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "training, hours"]
+        seconds = [record.seconds for record in mine]
+        times = [f"{np.mean(seconds) / 60:.1f}", f"{sum(seconds) / 3600:.1f}"]
+        rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), *times])
+    head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "minutes per run", "hours"]
     parts = [markdown_table(head, rows)]
     if _is_paper(records):
         training = records[0].config.training
