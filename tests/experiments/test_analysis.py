@@ -368,9 +368,10 @@ def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) 
     other = [make_record(c) for c in plan_runs(["mnist"], [1.0, 0.1], range(3), "budget")]
     new = [record for record in other if not record.config.is_balanced]
     scores = score_records(mnist, extra=other_estimates)
-    parts = past_the_paper([*mnist, *new], scores, [])
+    parts = past_the_paper([*mnist, *new], scores, [], geometry_rows(mnist))
     text = next(part for part in parts if "other reading" in part)
     assert "on the same seeds (3 of MNIST)" in text
+    assert "hangs on the grid: with 2, 3, 5 components" in text
     # The main results know nothing of it.
     assert score_records([*mnist, *new]).values == score_records(mnist).values
 

@@ -90,7 +90,7 @@ def write_results(
         # A figure of other records must not stay beside this text.
         (folder / "figures" / name).unlink(missing_ok=True)
     shown = [name for name in CAPTIONS if name in figures or (folder / "figures" / name).exists()]
-    epsilons = extensions.epsilon_rows(records)
+    epsilons, components = extensions.epsilon_rows(records), extensions.geometry_rows(records)
     parts = [
         *_opening(records, claims, people),
         *_claim_sections(claims, shown),
@@ -98,7 +98,7 @@ def write_results(
         *other_findings(records),
         grid_section(grids),
         people_section(people),
-        *extensions.past_the_paper(records, scores, epsilons),
+        *extensions.past_the_paper(records, scores, epsilons, components),
         *pictures(shown, "past"),
         _TABLES,
     ]
@@ -111,6 +111,7 @@ def write_results(
         figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
         contents[folder / "figures" / name] = stream.getvalue()
     tables = _tables(records, scores, control, claims)
+    tables["components.csv"] = csv_text(_COMPONENTS, components)
     tables["epsilon.csv"] = csv_text(_EPSILON, epsilons)
     for name, table in tables.items():
         contents[folder / "tables" / name] = table.encode()
@@ -134,21 +135,21 @@ def _tables(
     records: Sequence[Record], scores: Scores, control: Scores, claims: Sequence[Claim]
 ) -> dict[str, str]:
     head = [*Question._fields, "mean", "low", "high", "n"]
-    three = [f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS]
     return {
         "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
         "scores.csv": csv_text(head, to_rows(scores)),
         "controls.csv": csv_text(head, to_rows(control)),
         "runs.csv": csv_text(_RUN_COLUMNS, _run_rows(records)),
-        "components.csv": csv_text(
-            ["dataset", "components", "embeddings", "cells per point", *three, "closest", "n"],
-            extensions.geometry_rows(records),
-        ),
     }
 
 
 _PARTS = ("mean", "low", "high")
 _EPSILON = ("dataset", "alpha", "metric", "epsilon", *_PARTS)
+_COMPONENTS = (
+    *("dataset", "components", "embeddings", "cells per point"),
+    *(f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS),
+    *("closest", "n"),
+)
 
 
 def _opening(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> list[str]:
@@ -289,10 +290,10 @@ def _made_with(record: Record) -> str:
     # What a classifier of a user's own is made with, only its user knows.
     names = ("torch", "numpy", "python") if record.config.model == PAPER_MODEL else ("numpy",)
     versions = record.versions
-    device = versions.get("device", versions.get("machine", "?"))
+    machine = " with ".join(versions[name] for name in ("machine", "device") if name in versions)
     threads = versions.get("threads", "?")
     made = ", ".join(f"{name} {versions.get(name, '?')}" for name in names)
-    return f"{made} on {device}, {threads} thread per run"
+    return f"{made} on {machine or '?'}, {threads} thread per run"
 
 
 _RUN_COLUMNS = (
