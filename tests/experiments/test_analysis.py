@@ -244,9 +244,9 @@ def test_a_lead_that_shuffled_embeddings_have_too_is_none() -> None:
     assert found["5b"].beside == "By shuffled embeddings alone, claim 5 holds (4 of 4 cells)."
 
 
-def test_growth_is_told_beside_that_of_shuffled_embeddings() -> None:
+def test_growth_is_told_beside_that_of_shuffled_embeddings_and_of_all_points() -> None:
     values = {}
-    for kind, step in (("", 0.01), ("shuffled ", 0.03)):
+    for kind, step in (("", 0.01), ("shuffled ", 0.03), ("equal-points ", 0.005)):
         for place, alpha in enumerate(ALPHAS):
             for method in METHODS:
                 question = Question("mnist", alpha, f"{kind}gcm {method}", method, "overlap")
@@ -255,6 +255,9 @@ def test_growth_is_told_beside_that_of_shuffled_embeddings() -> None:
     assert found["6"].verdict == "holds (3 of 3 cells)"
     assert found["6"].beside == (
         "With shuffled embeddings: MNIST GCM row +3.0, GCM col +3.0, GCM all +3.0."
+    )
+    assert found["6b"].beside == (
+        "With all points and the same seeds: MNIST GCM row +1.0, GCM col +1.0, GCM all +1.0."
     )
 
 
@@ -371,7 +374,7 @@ def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) 
     parts = past_the_paper([*mnist, *new], scores, [], geometry_rows(mnist))
     text = next(part for part in parts if "other reading" in part)
     assert "on the same seeds (3 of MNIST)" in text
-    assert "hangs on the grid: with 2, 3, 5 components" in text
+    assert " of 3 with 2, 3, 5 components (" in text
     # The main results know nothing of it.
     assert score_records([*mnist, *new]).values == score_records(mnist).values
 
