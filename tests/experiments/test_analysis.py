@@ -241,11 +241,12 @@ def test_a_lead_that_shuffled_embeddings_have_too_is_none() -> None:
     supports = {item.row: item.support for item in found["5b"].evidence}
     assert supports.pop("MNIST, GCM row") is Support.YES
     assert set(supports.values()) == {Support.ZERO}
+    assert found["5b"].beside == "By shuffled embeddings alone, claim 5 holds (4 of 4 cells)."
 
 
-def test_growth_is_told_beside_that_of_shuffled_embeddings() -> None:
+def test_growth_is_told_beside_that_of_shuffled_embeddings_and_of_all_points() -> None:
     values = {}
-    for kind, step in (("", 0.01), ("shuffled ", 0.03)):
+    for kind, step in (("", 0.01), ("shuffled ", 0.03), ("equal-points ", 0.005)):
         for place, alpha in enumerate(ALPHAS):
             for method in METHODS:
                 question = Question("mnist", alpha, f"{kind}gcm {method}", method, "overlap")
@@ -254,6 +255,9 @@ def test_growth_is_told_beside_that_of_shuffled_embeddings() -> None:
     assert found["6"].verdict == "holds (3 of 3 cells)"
     assert found["6"].beside == (
         "With shuffled embeddings: MNIST GCM row +3.0, GCM col +3.0, GCM all +3.0."
+    )
+    assert found["6b"].beside == (
+        "With all points and the same seeds: MNIST GCM row +1.0, GCM col +1.0, GCM all +1.0."
     )
 
 
@@ -264,9 +268,19 @@ def test_both_readings_of_weaker_for_bi() -> None:
             question = Question("mnist", 1.0, f"gcm {own}", method, "overlap")
             level = 0.9 if own == method else (0.8 if own == "bi" else 0.6)
             values[question] = {seed: level + 0.001 * seed for seed in range(5)}
-    found = {c.number: c.verdict for c in paper_claims(Scores(values))}
-    assert found["7"] == "does not hold (0 of 1 cells; 1 near zero)"
-    assert found["7b"] == "holds (1 of 1 cells)"
+    averaged = {
+        question._replace(target=f"averaged {question.target}"): {s: by_seed[s] for s in range(3)}
+        for question, by_seed in values.items()
+    }
+    claims = paper_claims(Scores({**values, **averaged}))
+    found = {claim.number: claim.verdict for claim in claims}
+    for number in ("7", "7c"):
+        assert found[number] == "does not hold (0 of 1 cells; 1 near zero)"
+    for number in ("7b", "7d"):
+        assert found[number] == "holds (1 of 1 cells)"
+    assert (
+        claims[-1].beside == "With the paper's one grid and the same seeds it " + found["7d"] + "."
+    )
 
 
 def test_rows_have_every_question(records: list[Record]) -> None:
@@ -345,10 +359,10 @@ def test_notes_on_the_paper_take_their_facts_from_the_records(
     write_results(tmp_path, tmp_path / "records")
     text = (tmp_path / "REPRODUCTION.md").read_text()
     n_seeds = len({record.config.seed for record in mine})
-    assert f"|seeds|30|{n_seeds} (MNIST)|" in text
-    assert "1.5 (MNIST)" in text
+    assert f"|seeds|30|{n_seeds}|" in text
+    assert "|1.5|" in text.split("minutes per run")[1].split("\n\n")[0]
     assert "Controls of equal size exist for MNIST at α = 1." in text
-    for place in ("{seeds}", "{minutes}", "{controls}", "{shown}"):
+    for place in ("{seeds}", "{controls}", "{shown}"):
         assert place not in text
 
 
@@ -357,9 +371,10 @@ def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) 
     other = [make_record(c) for c in plan_runs(["mnist"], [1.0, 0.1], range(3), "budget")]
     new = [record for record in other if not record.config.is_balanced]
     scores = score_records(mnist, extra=other_estimates)
-    parts = past_the_paper([*mnist, *new], scores, [])
+    parts = past_the_paper([*mnist, *new], scores, [], geometry_rows(mnist))
     text = next(part for part in parts if "other reading" in part)
-    assert "on the same 3 seeds" in text
+    assert "on the same seeds (3 of MNIST)" in text
+    assert " of 3 with 2, 3, 5 components (" in text
     # The main results know nothing of it.
     assert score_records([*mnist, *new]).values == score_records(mnist).values
 

@@ -100,12 +100,19 @@ def test_people_are_compared_by_rank(
     np.testing.assert_allclose(people, rates * sizes[:, None])
     monkeypatch.setattr(human, "read_answers", lambda *_: rates[:4, :4])
     found = human.compare_with_people(records, path, data)
-    assert found["bi"]["10"][0] == pytest.approx(1.0)
-    assert found["row"]["10"][0] < 1.0
+    for kind in ("directed", "pairs"):
+        assert found[f"bi, {kind}"]["10"][0] == pytest.approx(1.0)
+    assert found["row, directed"]["10"][0] < 1.0
     human.write_comparison(tmp_path / "human.json", found)
     again = human.read_comparison(tmp_path / "human.json")
-    assert again["raw"]["0.1"][0] == pytest.approx(found["raw"]["0.1"][0], abs=1e-6)
-    assert human.difference(again, "bi", "raw", "0.1").n == 1
+    raw = found["raw, directed"]["0.1"][0]
+    assert again["raw, directed"]["0.1"][0] == pytest.approx(raw, abs=1e-6)
+    assert human.lead(again, "pairs", "raw", "0.1").n == 1
+    assert "|α = 0.1, pairs|1|" in human.people_section(again)
+    assert (
+        "at 2 uneven levels bi ranks errors more as people do than row in 0, col"
+        in human.people_verdict(again)
+    )
     assert human.read_comparison(tmp_path / "absent.json") == {}
 
 

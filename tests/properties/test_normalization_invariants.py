@@ -129,10 +129,13 @@ def test_weighted_sum_of_samples_is_the_matrix_up_to_epsilon(
     pairs = np.repeat(np.arange(size * size), counts.ravel())
     y_true, y_pred = np.divmod(np.random.default_rng(seed).permutation(pairs), size)
     n = dc.normalize(counts, method, epsilon=0.5)
-    total = np.zeros((size, size))
-    np.add.at(total, (y_true, y_pred), n.weights(y_true, y_pred))
+    total, weights = np.zeros((size, size)), n.weights(y_true, y_pred)
+    np.add.at(total, (y_true, y_pred), weights)
     epsilon_part = n.left[:, None] * n.epsilon * n.right
     np.testing.assert_allclose(total + epsilon_part, n.matrix, rtol=1e-9, atol=1e-12)
+    # Kish's effective sample size, of which the paper speaks for row.
+    effective = weights.sum() ** 2 / (weights**2).sum() if len(weights) else 0.0
+    assert n.effective_samples == pytest.approx(effective)
 
 
 @given(matrix=positive_matrices())

@@ -58,8 +58,8 @@ _COLOURS = "bi is orange, row blue, col green, all pink; the paper's are red, bl
 CAPTIONS = {
     "effects.png": (
         "",
-        "The paper's Figure 1 with its own shades: (d) is the sum of (a) to (c). The last panel, "
-        "not in the paper, multiplies them. Drawn from constants.",
+        "The paper's Figure 1 with its own shades, of another blue: (d) is the sum of (a) to (c). "
+        "The last panel, not in the paper, multiplies them. Drawn from constants.",
     ),
     "clusters.png": (
         "",
@@ -85,7 +85,7 @@ CAPTIONS = {
     "shuffled.png": (
         "5b",
         "Not in the paper: Experiment 2 with the network's embeddings (full lines) and with "
-        "embeddings shuffled among the samples (dotted).",
+        "embeddings shuffled among the samples (dotted); means over seeds.",
     ),
     "off-diagonal.png": (
         "past",

@@ -43,9 +43,12 @@ DATASET = "cifar10"
 _SHA256 = "9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff"
 
 #: What is compared with people's answers.
-MATRICES = ("bi", "row", "raw")
+MATRICES = ("bi", "row", "col", "raw")
 
-#: Spearman's correlation by matrix, level and seed.
+#: What is ranked: each error with its direction, or each pair of classes with both added up.
+KINDS = ("directed", "pairs")
+
+#: Spearman's correlation by matrix and kind (such as "bi, pairs"), level and seed.
 Comparison = dict[str, dict[str, dict[int, float]]]
 
 
@@ -83,10 +86,10 @@ def compare_with_people(
 ) -> Comparison:
     """Correlate the confusions of each imbalanced CIFAR-10 run with those of people.
 
-    Only cells off the diagonal count, each with its direction.
+    Only cells off the diagonal count, each with its direction, and added up with its mirror image.
     """
     people = read_answers(path, load_dataset(DATASET, data).test_labels)
-    found: Comparison = {name: {} for name in MATRICES}
+    found: Comparison = {f"{name}, {kind}": {} for kind in KINDS for name in MATRICES}
     for record in records:
         config = record.config
         if config.dataset != DATASET or config.sampling not in ("relative", "balanced"):
@@ -95,20 +98,24 @@ def compare_with_people(
         matrices = normalizations(record.matrix, record.epsilon)
         matrices["raw"] = record.matrix.astype(np.float64)
         for name in MATRICES:
-            found[name].setdefault(level, {})[config.seed] = _rank_correlation(
-                people, matrices[name]
+            matrix = matrices[name]
+            directed, pairs = f"{name}, directed", f"{name}, pairs"
+            found[directed].setdefault(level, {})[config.seed] = _rank_correlation(people, matrix)
+            found[pairs].setdefault(level, {})[config.seed] = _rank_correlation(
+                people + people.T, matrix + matrix.T
             )
     return found
 
 
 def _rank_correlation(one: Matrix, other: Matrix) -> float:
+    # In symmetric matrices each pair is there twice, which changes no ranking.
     errors = ~np.eye(len(one), dtype=bool)
     return float(spearmanr(one[errors], other[errors]).statistic)
 
 
-def difference(found: Comparison, one: str, other: str, level: str) -> Sample:
-    """Return one matrix's correlations minus another's, seed by seed."""
-    first, second = found[one][level], found[other][level]
+def lead(found: Comparison, kind: str, other: str, level: str) -> Sample:
+    """Return bi's correlations minus another matrix's, seed by seed."""
+    first, second = found[f"bi, {kind}"][level], found[f"{other}, {kind}"][level]
     return Sample(np.array([first[seed] - second[seed] for seed in sorted(first)]))
 
 
@@ -142,38 +149,45 @@ def people_section(found: Comparison) -> str:
     """Return the section that compares networks with people; nothing where there is nothing."""
     if not found:
         return ""
-    levels = [level for level in found["bi"] if level != "balanced"]
-    levels.sort(key=float, reverse=True)
     rows = []
-    for level in ["balanced", *levels]:
-        if level not in found["bi"]:
-            continue
-        means = [f"{np.mean(list(found[name][level].values())):.3f}" for name in MATRICES]
-        gaps = [
-            mean_and_interval(difference(found, "bi", other, level), 1.0, "+.3f")
-            for other in MATRICES[1:]
-        ]
-        name = level if level == "balanced" else f"α = {level}"
-        rows.append([name, str(len(found["bi"][level])), *means, *gaps])
+    for kind in KINDS:
+        there = found[f"bi, {kind}"]
+        for level in [name for name in ("balanced",) if name in there] + _uneven(found):
+            of_kind = {name: found[f"{name}, {kind}"][level] for name in MATRICES}
+            means = [f"{np.mean(list(by_seed.values())):.3f}" for by_seed in of_kind.values()]
+            gaps = [
+                mean_and_interval(lead(found, kind, other, level), 1.0, "+.3f")
+                for other in MATRICES[1:]
+            ]
+            name = level if level == "balanced" else f"α = {level}"
+            rows.append([f"{name}, {kind}", str(len(there[level])), *means, *gaps])
     return section(
         "An outside judge: people",
         "CIFAR-10H has the answers of people for CIFAR-10's test images. Spearman's correlation of "
-        "the 90 off-diagonal cells of a network's matrix with those of people, and differences "
-        f"paired by seed. Result: {people_verdict(found)}",
-        ["", "n", *MATRICES, "bi − row", "bi − raw"],
+        "a network's errors with those of people, and differences paired by seed. *Directed*: the "
+        "90 off-diagonal cells; *pairs*: the 45 pairs of classes, both directions added up. "
+        f"Result: {people_verdict(found)}",
+        ["", "n", *MATRICES, *(f"bi − {other}" for other in MATRICES[1:])],
         rows,
     )
 
 
 def people_verdict(found: Comparison) -> str:
     """Say whether bi keeps the likeness that people see, level by level."""
-    levels = [level for level in found["bi"] if level != "balanced"]
-    wins = {
-        other: sum(difference(found, "bi", other, level).interval()[0] > 0 for level in levels)
-        for other in MATRICES[1:]
-    }
+    levels = _uneven(found)
+    words = []
+    for kind in KINDS:
+        wins = {
+            other: sum(lead(found, kind, other, level).interval()[0] > 0 for level in levels)
+            for other in MATRICES[1:]
+        }
+        words.append("than " + ", ".join(f"{other} in {n}" for other, n in wins.items()))
     return (
-        f"with uneven classes bi ranks confusions more as people do than row in {wins['row']} of "
-        f"{len(levels)} levels, and than raw counts in {wins['raw']} of {len(levels)} (intervals "
-        "above zero)."
+        f"at {len(levels)} uneven levels bi ranks errors more as people do {words[0]} of them, and "
+        f"pairs of classes {words[1]} (intervals above zero)."
     )
+
+
+def _uneven(found: Comparison) -> list[str]:
+    levels = [level for level in found["bi, directed"] if level != "balanced"]
+    return sorted(levels, key=float, reverse=True)

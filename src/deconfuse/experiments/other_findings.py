@@ -295,8 +295,8 @@ def _ceiling(records: Sequence[Record]) -> str:
             rows.append([dataset_title(dataset), *cells])
     return section(
         "The noise of the seed",
-        "How close to M1 comes bi of a *balanced* model of another seed (%)? No method can be "
-        "expected to do better. Then bi(M2) minus this ceiling, in points. Last, what a shared "
+        "How close to M1 comes bi of a *balanced* model of another seed (%)? bi(M2) cannot be "
+        "expected to come closer. Then bi(M2) minus this ceiling, in points. Last, what a shared "
         "initialization does: bi(M2) of the mildest level against M1 of its own seed, minus "
         "against those of other seeds.",
         ["", "ceiling", *(f"α = {alpha:g}" for alpha in alphas), "shared start"],

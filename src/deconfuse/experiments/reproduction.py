@@ -90,7 +90,7 @@ def write_results(
         # A figure of other records must not stay beside this text.
         (folder / "figures" / name).unlink(missing_ok=True)
     shown = [name for name in CAPTIONS if name in figures or (folder / "figures" / name).exists()]
-    epsilons = extensions.epsilon_rows(records)
+    epsilons, components = extensions.epsilon_rows(records), extensions.geometry_rows(records)
     parts = [
         *_opening(records, claims, people),
         *_claim_sections(claims, shown),
@@ -98,7 +98,7 @@ def write_results(
         *other_findings(records),
         grid_section(grids),
         people_section(people),
-        *extensions.past_the_paper(records, scores, epsilons),
+        *extensions.past_the_paper(records, scores, epsilons, components),
         *pictures(shown, "past"),
         _TABLES,
     ]
@@ -111,6 +111,7 @@ def write_results(
         figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
         contents[folder / "figures" / name] = stream.getvalue()
     tables = _tables(records, scores, control, claims)
+    tables["components.csv"] = csv_text(_COMPONENTS, components)
     tables["epsilon.csv"] = csv_text(_EPSILON, epsilons)
     for name, table in tables.items():
         contents[folder / "tables" / name] = table.encode()
@@ -134,21 +135,21 @@ def _tables(
     records: Sequence[Record], scores: Scores, control: Scores, claims: Sequence[Claim]
 ) -> dict[str, str]:
     head = [*Question._fields, "mean", "low", "high", "n"]
-    three = [f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS]
     return {
         "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
         "scores.csv": csv_text(head, to_rows(scores)),
         "controls.csv": csv_text(head, to_rows(control)),
         "runs.csv": csv_text(_RUN_COLUMNS, _run_rows(records)),
-        "components.csv": csv_text(
-            ["dataset", "components", "embeddings", "cells per point", *three, "closest", "n"],
-            extensions.geometry_rows(records),
-        ),
     }
 
 
 _PARTS = ("mean", "low", "high")
 _EPSILON = ("dataset", "alpha", "metric", "epsilon", *_PARTS)
+_COMPONENTS = (
+    *("dataset", "components", "embeddings", "cells per point"),
+    *(f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS),
+    *("closest", "n"),
+)
 
 
 def _opening(records: Sequence[Record], claims: Sequence[Claim], people: Comparison) -> list[str]:
@@ -175,19 +176,15 @@ def _opening(records: Sequence[Record], claims: Sequence[Claim], people: Compari
 
 def _facts(records: Sequence[Record]) -> dict[str, str]:
     """Return what the notes on the paper say of the records, by the name of its place there."""
-    by_dataset = datasets_of(records)
-    minutes = [
-        f"{np.mean([record.seconds for record in mine]) / 60:.1f} ({dataset_title(name)})"
-        for name, mine in by_dataset.items()
-    ]
     controls = {r.config for r in records if r.config.sampling == "equal-size"}
     names = [dataset_title(name) for name in DATASETS if name in {c.dataset for c in controls}]
     levels = sorted({c.alpha for c in controls if c.alpha is not None}, reverse=True)
     there = f"for {' and '.join(names)} at α = {', '.join(f'{a:g}' for a in levels)}"
-    seeds = {name: len(complete_seeds(mine, name)) for name, mine in by_dataset.items()}
+    seeds = {name: len(complete_seeds(mine, name)) for name, mine in datasets_of(records).items()}
+    most = max(seeds.values())
+    fewer = [f"{n} of {dataset_title(name)}" for name, n in seeds.items() if n < most]
     return {
-        "seeds": ", ".join(f"{n} ({dataset_title(name)})" for name, n in seeds.items() if n),
-        "minutes": ", ".join(minutes),
+        "seeds": f"{most}, but {' and '.join(fewer)}" if fewer else str(most),
         "controls": there if controls else "for no dataset",
     }
 
@@ -209,7 +206,7 @@ def _claim_sections(claims: Sequence[Claim], shown: Sequence[str]) -> list[str]:
             claim_table(claim),
             *pictures(shown, claim.number),
         ]
-    return [*parts, *pictures(shown, "")]
+    return [*parts, "### What a matrix and a GCM are made of", *pictures(shown, "")]
 
 
 def _shown_among(claims: Sequence[Claim]) -> str:
@@ -261,9 +258,10 @@ def _describe_runs(records: Sequence[Record]) -> str:
             for sampling in ("balanced", "relative", "budget", "equal-size")
         ]
         seeds = len(complete_seeds(mine, dataset))
-        hours = sum(record.seconds for record in mine) / 3600
-        rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), f"{hours:.1f}"])
-    head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "training, hours"]
+        seconds = [record.seconds for record in mine]
+        times = [f"{np.mean(seconds) / 60:.1f}", f"{sum(seconds) / 3600:.1f}"]
+        rows.append([dataset_title(dataset), str(seeds), *map(str, kinds), *times])
+    head = ["", "seeds", "M1", "M2", "M2, budget", "controls", "minutes per run", "hours"]
     parts = [markdown_table(head, rows)]
     if _is_paper(records):
         training = records[0].config.training
@@ -292,10 +290,10 @@ def _made_with(record: Record) -> str:
     # What a classifier of a user's own is made with, only its user knows.
     names = ("torch", "numpy", "python") if record.config.model == PAPER_MODEL else ("numpy",)
     versions = record.versions
-    device = versions.get("device", versions.get("machine", "?"))
+    machine = " with ".join(versions[name] for name in ("machine", "device") if name in versions)
     threads = versions.get("threads", "?")
     made = ", ".join(f"{name} {versions.get(name, '?')}" for name in names)
-    return f"{made} on {device}, {threads} thread per run"
+    return f"{made} on {machine or '?'}, {threads} thread per run"
 
 
 _RUN_COLUMNS = (
