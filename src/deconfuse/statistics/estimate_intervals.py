@@ -98,7 +98,8 @@ class Balanced:
         moved *= matrix
         variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
         hit_variances = variances.diagonal() + self._class_noise
-        effects = np.square(sensitivity.own_effects, out=moved)
+        effects = sensitivity.own_effects(out=moved)
+        effects *= effects
         variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
         seen = self.counts.toarray() * factors
         noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors

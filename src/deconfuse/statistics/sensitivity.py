@@ -25,6 +25,9 @@ __all__ = ["JointNoise", "Sensitivity"]
 
 FloatArray = NDArray[np.float64]
 
+# Rows that are mirrored at once.
+_BLOCK = 128
+
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
@@ -52,9 +55,9 @@ class Sensitivity:
     @classmethod
     def of(cls, matrix: FloatArray) -> Sensitivity:
         """Return the sensitivity of a doubly stochastic matrix."""
-        inverse = _laplacian_inverse(matrix @ matrix.T)
+        inverse = _laplacian_inverse(matrix)
         # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
-        d = _without_column_sums(matrix)
+        d = _without_column_sums(matrix.copy())
         cross = inverse @ d
         sums = -cross.diagonal()
         effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
@@ -65,17 +68,16 @@ class Sensitivity:
     def column_block(self) -> FloatArray:
         return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
 
-    @cached_property
-    def own_effects(self) -> FloatArray:
+    def own_effects(self, out: FloatArray) -> FloatArray:
         """By how much each cell moves with noise of its own: 1 - B_ij (P_ii + 2 Q_ij + S_jj)."""
         column_diagonal = 1.0 - np.einsum("ij,ij->j", self.matrix, self.cross_block)
-        effects = 2 * self.cross_block
-        effects += self.row_block.diagonal()[:, None]
-        effects += column_diagonal
-        effects *= self.matrix
-        np.subtract(1.0, effects, out=effects)
-        np.fill_diagonal(effects, self.hit_effects)
-        return effects
+        np.multiply(self.cross_block, 2, out=out)
+        out += self.row_block.diagonal()[:, None]
+        out += column_diagonal
+        out *= self.matrix
+        np.subtract(1.0, out, out=out)
+        np.fill_diagonal(out, self.hit_effects)
+        return out
 
     def change(self, noise: FloatArray) -> FloatArray:
         """Return the change of the matrix for noise, or for a stack of noises."""
@@ -87,6 +89,8 @@ class Sensitivity:
 
     def variances(self, noise: FloatArray) -> FloatArray:
         """Return the variance of every cell, for independent noise of these variances.
+
+        The diagonal of ``noise`` is written to, and is at the end as it was.
 
         Notes
         -----
@@ -101,37 +105,42 @@ class Sensitivity:
         A = diag(E 1) + H + Hᵀ with H = -E - (E + F) Dᵀ / 2: hits do not come into it.
         """
         b, p, q = self.matrix, self.row_block, self.cross_block
-        columns = noise.sum(axis=0)
-        d, e = _without_column_sums(b), _without_column_sums(noise)
-        # Three products of matrices are most of the time. The rest is done in place, since fresh
-        # memory for every term would take as long again.
-        met = d * columns
+        columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
+        # Three products of matrices are most of the time. All else is done in the memory of two
+        # matrices, since fresh memory for every term would take as long again.
+        d, e = _without_column_sums(b.copy()), _without_column_sums(noise)
+        on_diagonal = np.s_[:: len(b) + 1]
+        one = d * columns
+        one -= e
+        one -= e
+        one *= 0.5
+        other = one @ d.T
+        other -= e
+        w_variances = np.add(other, other.T, out=one)
+        w_variances.reshape(-1)[on_diagonal] += e.sum(axis=1)
+        moved = np.matmul(w_variances, q, out=other)
+        met = np.multiply(d, columns, out=one)
         np.subtract(e, met, out=met)
-        part = e + met
-        part *= -0.5
-        half = part @ d.T
-        half -= e
-        w_variances = np.add(half, half.T, out=part)
-        w_variances.reshape(-1)[:: len(b) + 1] += e.sum(axis=1)
-        moved = np.matmul(w_variances, q, out=half)
+        column_half = columns + np.einsum("ij,ij->j", q, met)
         moved += met
-        shared = p @ moved
+        shared = np.matmul(p, moved, out=one)
         # Of hits, by_row + by_column + 2 shared is nearly zero: each half of it, with its digits.
-        hits, on_diagonal = shared.diagonal().copy(), np.s_[:: len(b) + 1]
+        hits = shared.diagonal().copy()
         shared *= b
         shared.reshape(-1)[on_diagonal] = 0.0
-        row_half = p.diagonal() * (e.sum(axis=1) - e.diagonal()) + self.hit_sums * noise.diagonal()
+        row_half = p.diagonal() * (e.sum(axis=1) - e.diagonal()) + self.hit_sums * own_noise
         row_half += np.einsum("ij,ij->i", q, e) - q.diagonal() * e.diagonal()
         row_half += (d.sum(axis=1) - d.diagonal()) * hits - shared.sum(axis=1)
         row_half /= b.sum(axis=1)
-        column_half = columns + np.einsum("ij,ij->j", q, met) - shared.sum(axis=0)
-        column_half -= d.diagonal() * hits
+        column_half -= shared.sum(axis=0) + d.diagonal() * hits
         shared *= 2
-        by_row, by_column = row_half - hits, column_half - hits
-        shared += np.multiply(np.add.outer(by_row, by_column, out=part), b, out=part)
+        by_both = np.add.outer(row_half - hits, column_half - hits, out=other)
+        shared += np.multiply(by_both, b, out=other)
         shared.reshape(-1)[on_diagonal] = b.diagonal() * (row_half + column_half)
         shared *= b
-        own = np.multiply(self.own_effects, 2, out=part)
+        np.fill_diagonal(noise, own_noise)
+        own = self.own_effects(out=other)
+        own *= 2
         own -= 1
         own *= noise
         shared += own
@@ -243,39 +252,49 @@ class JointNoise:
 
 
 def _without_column_sums(matrix: FloatArray) -> FloatArray:
-    """Return a matrix with a diagonal that makes the sum of each column zero."""
-    result = matrix.copy()
-    np.fill_diagonal(result, 0.0)
-    np.fill_diagonal(result, -result.sum(axis=0))
-    return result
+    """Give a matrix a diagonal that makes the sum of each column zero."""
+    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, -matrix.sum(axis=0))
+    return matrix
 
 
-def _laplacian_inverse(products: FloatArray) -> FloatArray:
-    """Return the pseudo-inverse of I - B B^T, from B B^T, which is written to.
+def _laplacian(matrix: FloatArray) -> FloatArray:
+    """Return I - B B^T.
 
     The diagonal is summed from the other entries, which keeps its digits where B is close to the
     identity and 1 - (B B^T)_ii would lose them.
     """
-    laplacian = np.negative(products, out=products)
-    np.fill_diagonal(laplacian, 0.0)
-    np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
+    products = matrix @ matrix.T
+    return _without_column_sums(np.negative(products, out=products))
+
+
+def _laplacian_inverse(matrix: FloatArray) -> FloatArray:
+    """Return the pseudo-inverse of I - B B^T."""
+    shifted = _laplacian(matrix)
     # With constants, its null vectors, given an eigenvalue of its own scale, it has an inverse.
-    size = len(laplacian)
-    scale = laplacian.trace() / size
-    shifted = laplacian + scale / size
+    size = len(matrix)
+    scale = shifted.trace() / size
+    norm = 2.0 * shifted.diagonal().max() + scale
+    shifted += scale / size
     factor, failed = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
     if not failed:
-        norm = 2.0 * laplacian.diagonal().max() + scale
         condition, _ = lapack.dpocon(factor, norm, uplo="L")
         if condition > 100 * size * np.finfo(float).eps:
-            # Its upper triangle is zero.
-            lower, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-            inverse = lower.T + lower
-            inverse.reshape(-1)[:: size + 1] *= 0.5
+            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+            _mirror_lower_triangle(inverse)
             inverse -= 1.0 / (scale * size)
-            return np.asarray(inverse)
+            return np.asarray(inverse.T)
     # There is one more null direction for each part of the classes never confused with the rest.
-    values, vectors = np.linalg.eigh(laplacian)
+    values, vectors = np.linalg.eigh(_laplacian(matrix))
     threshold = size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
     inverse = np.where(values > threshold, 1.0 / np.where(values > threshold, values, 1.0), 0.0)
     return np.asarray((vectors * inverse) @ vectors.T)
+
+
+def _mirror_lower_triangle(matrix: FloatArray) -> None:
+    """Make a matrix symmetric whose upper triangle is zero, block by block in its own memory."""
+    for start in range(0, len(matrix), _BLOCK):
+        stop = start + _BLOCK
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        block = matrix[start:stop, start:stop]
+        block += np.tril(block, -1).T
