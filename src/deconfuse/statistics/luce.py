@@ -14,7 +14,7 @@ one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,22 +80,25 @@ class Spread:
         """Return the posterior means of totals, and the shapes that stand behind them."""
         shapes = np.array([[self.shape], [min(WIDE_SHAPE, self.shape)], [WIDE_SHAPE]])
         means = expected * np.array([[1.0], [1.0], [self.similar_times]])
-        probabilities = self.probabilities(total, expected)
+        probabilities = self.probabilities(self.log_likelihoods(total, expected))
         shrunk = probabilities * means * (total + shapes) / (means + shapes)
         return shrunk.sum(axis=0), (probabilities * shapes).sum(axis=0)
 
-    def probabilities(self, total: FloatArray, expected: FloatArray) -> FloatArray:
+    def probabilities(self, log_likelihoods: FloatArray) -> FloatArray:
         """Return how probable each part of the mixture is: ordinary, wide, similar."""
         wide = (1.0 - self.similar_share) * WIDE_SHARE
         shares = np.array([1.0 - self.similar_share - wide, wide, self.similar_share])
-        logs = np.array(
+        return np.asarray(softmax(np.log(shares)[:, None] + log_likelihoods, axis=0))
+
+    def log_likelihoods(self, total: FloatArray, expected: FloatArray) -> FloatArray:
+        """Return those of totals in each part of the mixture, whatever the share of the part."""
+        return np.array(
             [
                 _log_likelihood(total, expected, self.shape),
                 _log_likelihood(total, expected, WIDE_SHAPE),
                 _log_likelihood(total, expected * self.similar_times, WIDE_SHAPE),
             ]
         )
-        return np.asarray(softmax(np.log(shares)[:, None] + logs, axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,8 +259,13 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         np.concatenate([pairs.low, pairs.high, places]),
         np.concatenate([pairs.high, pairs.low, places]),
     )
+    # Both have these cells, which are sorted once.
+    order = sparse.csr_array((np.arange(len(at[0])), at), shape=counts.shape)
     excess, part_kept = (
-        sparse.csr_array((np.concatenate(values), at), shape=counts.shape)
+        sparse.csr_array(
+            (np.concatenate(values)[order.data], order.indices.copy(), order.indptr.copy()),
+            shape=counts.shape,
+        )
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
     unlisted = level * background
@@ -366,9 +374,11 @@ def _fit_spread(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[f
             break
         last, weights[seen] = level, others
         shape = _fit_shape(pairs.total, level * chances, level**2 * rest, weights)
+        spread = Spread(shape, share, max(_SIMILARITY / level, 1.0))
+        likelihoods = spread.log_likelihoods(total, level * seen_chances)
         for _ in range(_SHARE_ROUNDS):
-            spread = Spread(shape, share, max(_SIMILARITY / level, 1.0))
-            similar = spread.probabilities(total, level * seen_chances)[2]
+            spread = replace(spread, similar_share=share)
+            similar = spread.probabilities(likelihoods)[2]
             share = (float(similar.sum()) + _SIMILAR_PRIOR) / (n_pairs + 1)
     return last, spread
 
