@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.stats import betabinom, nbinom
+from scipy.stats import betabinom, nbinom, norm
 
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
@@ -20,23 +20,35 @@ from tests.statistics.simulated import draw_counts, error_rates
 Floats = NDArray[np.float64]
 
 
+def slow_biases(counts: Floats) -> Floats:
+    """Return the bias of each class, by general optimizers."""
+    n = len(counts)
+    size = np.log(counts.diagonal() + 0.5) - np.log(counts.diagonal() + 0.5).mean()
+    total = (counts + counts.T) * (1 - np.eye(n))
+    precision = 0.5
+
+    def loss(parameters: Floats) -> float:
+        bias, kappa = parameters[:n], parameters[n]
+        prior = 0.5 * precision * ((bias + kappa * size) ** 2).sum() + 0.5 * (kappa - 0.5) ** 2
+        return float(prior + (counts * np.log1p(np.exp(bias[:, None] - bias))).sum())
+
+    slope = minimize(lambda kappa: loss(np.append(-kappa * size, kappa)), [0.5]).x[0]
+    share = 1 / (1 + np.exp(slope * (size - size[:, None])))
+    more = ((counts - total * share) * (1 - np.eye(n))).sum(axis=0)
+    known = (total * share * (1 - share)).sum(axis=0)
+    spreads = np.sqrt([known, known + known**2 / (0.5 + np.pi / 4)])
+    without, with_others = norm.logpdf(more, 0.0, spreads)
+    odds = np.exp((without - with_others).sum() - np.log(spreads[1] / spreads[0]).sum() / n)
+    precision = 0.5 * float(np.clip(odds, 1.0, 128.0))
+    return np.asarray(minimize(loss, np.append(-0.5 * size, 0.5), options={"gtol": 1e-8}).x[:n])
+
+
 def slow_estimate(counts: Floats) -> Floats:
     """Return the estimate by general optimizers, probability functions and plain sweeps."""
     n = len(counts)
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     hits = counts.diagonal() + 0.5
-    size = np.log(hits) - np.log(hits).mean()
-
-    def direction_loss(parameters: Floats) -> float:
-        bias, kappa = parameters[:n], parameters[n]
-        total = 0.25 * ((bias + kappa * size) ** 2).sum() + 0.5 * (kappa - 0.5) ** 2
-        for i, j in pairs:
-            total += counts[i, j] * np.log1p(np.exp(bias[i] - bias[j]))
-            total += counts[j, i] * np.log1p(np.exp(bias[j] - bias[i]))
-        return float(total)
-
-    start = np.append(-0.5 * size, 0.5)
-    bias = minimize(direction_loss, start, options={"gtol": 1e-8}).x[:n]
+    bias = slow_biases(counts)
     share = {(i, j): 1 / (1 + np.exp(bias[i] - bias[j])) for i, j in pairs}
     base = {
         (i, j): np.sqrt(hits[i] * hits[j]) * 2 * np.cosh((bias[j] - bias[i]) / 2) for i, j in pairs
@@ -107,6 +119,12 @@ def test_the_estimate_is_that_of_a_slow_direct_implementation(seed: int) -> None
     shares = error_rates(5, rng) * np.exp(rng.normal(size=(5, 1)))
     counts = draw_counts(shares / shares.sum(), 400, rng).astype(float)
     counts[1, 3] += 30 * seed
+    np.testing.assert_allclose(dc.estimate_bi(counts).matrix, slow_estimate(counts), atol=2e-4)
+
+
+def test_it_is_so_where_class_size_explains_the_biases() -> None:
+    expected = (0.05 + np.diag(np.full(5, 0.75))) * np.array([[800], [400], [200], [200], [100]])
+    counts = np.random.default_rng(0).poisson(expected).astype(float)
     np.testing.assert_allclose(dc.estimate_bi(counts).matrix, slow_estimate(counts), atol=2e-4)
 
 
@@ -368,6 +386,21 @@ def test_it_is_closer_to_the_truth_and_covers_it() -> None:
     ours, recipes = np.mean(gaps, axis=0)
     assert ours < 0.7 * recipes
     assert abs(np.mean(scores)) < 0.01
+
+
+def test_the_score_is_covered_where_all_pairs_are_alike_and_few_classes_have_most_samples() -> None:
+    """What small classes are taken for hangs on the slope of bias over class size."""
+    rng = np.random.default_rng(0)
+    shares = np.arange(1, 31) ** -1.5
+    rates = np.full((30, 30), 0.2 / 29) + np.diag(np.full(30, 0.8 - 0.2 / 29))
+    expected = 3_000 * (shares / shares.sum())[:, None] * rates
+    scores = [
+        estimate_quietly(dc.ConfusionMatrix.from_counts(rng.poisson(expected)), 0.95)
+        for _ in range(30)
+    ]
+    held = [one.separability.low <= 0.8 <= one.separability.high for one in scores]
+    assert np.mean(held) > 0.85
+    assert abs(np.mean([one.separability.value for one in scores]) - 0.8) < 0.01
 
 
 def test_with_many_samples_intervals_are_those_of_the_counts() -> None:

@@ -39,6 +39,8 @@ _HALF = 0.5
 # test samples is predicted wrongly more often than it is missed; kappa is normal around a half.
 _RIDGE = 0.5
 _KAPPA = 0.5
+# How many times as precise that prior may become, where class size explains all biases.
+_MOST_PRECISE = 128.0
 _NEWTON_STEPS = 60
 # A small share of all pairs may be more or less similar than the others: this shape is wide.
 WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
@@ -117,7 +119,8 @@ class ShrunkCounts:
     unlisted_kept : float
         The same of pairs that are not listed.
     level_variance : float
-        Relative variance of the average similarity, towards which all pairs are shrunk.
+        Relative variance of the average similarity, towards which all pairs are shrunk; also
+        because biases are uncertain.
     class_variance : float
         Relative variance of what all pairs of a class have in common beyond that: how much classes
         differ in difficulty.
@@ -229,7 +232,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     """
     hits = counts.diagonal() + _HALF
     pairs = _confused_pairs(counts)
-    bias = _fit_bias(pairs, np.log(hits))
+    bias, bias_variance = _fit_bias(pairs, np.log(hits))
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
     share = expit(bias[pairs.high] - bias[pairs.low])
     concentration = _fit_concentration(pairs, share)
@@ -275,7 +278,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         excess,
         part_kept,
         unlisted_kept,
-        _level_variance(expected, rest, spread.shape),
+        _level_variance(expected, rest, spread.shape) + bias_variance,
         _class_variance(pairs, (expected, kept), (all_chances, unlisted_kept), spread.shape),
         spread,
         background,
@@ -471,11 +474,15 @@ def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, 
     return max(total - float(listed.sum()), 0.0), max(squares - float((listed**2).sum()), 0.0)
 
 
-def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
+def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, float]:
     """Return the bias of each class: a Bradley-Terry fit to the directions of confusions.
 
     The prior is normal around ``-kappa * log_hits``. Minimizing over kappa as well leaves a
     quadratic penalty of the biases alone.
+
+    The second number is the relative variance of the average similarity because biases are not
+    known exactly, by the delta method. It is large where few classes have most samples: what the
+    many small ones are expected to have then hangs on the slope of bias over class size.
     """
     seen = pairs.chosen(pairs.total > 0)
     n_pairs, n_classes = len(seen.low), seen.n_classes
@@ -483,30 +490,65 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> FloatArray:
     places = (np.tile(np.arange(n_pairs), 2), np.concatenate([seen.high, seen.low]))
     difference = sparse.csr_array((signs, places), shape=(n_pairs, n_classes))
     size = log_hits - log_hits.mean()
-    stiffness = _RIDGE / (_RIDGE * float(size @ size) + 1.0)
-    bias = -_KAPPA * size
+    kappa, ridge = _fit_slope(seen, difference, size)
+    stiffness = ridge / (ridge * float(size @ size) + 1.0)
+    bias = -kappa * size
     for _ in range(_NEWTON_STEPS):
         share = expit(difference @ bias)
         kappa = _KAPPA - stiffness * float(size @ (bias + _KAPPA * size))
         gradient = difference.T @ (seen.forward - seen.total * share)
-        gradient -= _RIDGE * (bias + kappa * size)
+        gradient -= ridge * (bias + kappa * size)
         laplacian = sparse.csr_array(
             difference.T @ sparse.diags_array(seen.total * share * (1 - share)) @ difference
         )
         operator = LinearOperator(
             (n_classes, n_classes),
             matvec=lambda v, laplacian=laplacian: (
-                laplacian @ v + _RIDGE * (v - stiffness * float(size @ v) * size)
+                laplacian @ v + ridge * (v - stiffness * float(size @ v) * size)
             ),
             dtype=np.float64,
         )
-        scales = sparse.diags_array(1.0 / (laplacian.diagonal() + _RIDGE))
+        scales = sparse.diags_array(1.0 / (laplacian.diagonal() + ridge))
         step, _ = cg(operator, gradient, rtol=1e-10, M=scales)
         longest = float(np.abs(step).max())
         bias = bias + step * min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
         if longest < 1e-9:
             break
-    return np.asarray(bias)
+    rows, columns = np.exp((log_hits - bias) / 2), np.exp((log_hits + bias) / 2)
+    effects = 0.5 * (columns * rows.sum() - rows * columns.sum())
+    effects /= max(_all_chances(rows, columns), _HALF**2)
+    moves, _ = cg(operator, effects, rtol=1e-4, M=scales)
+    return np.asarray(bias), float(effects @ moves)
+
+
+def _fit_slope(
+    pairs: _Pairs, difference: sparse.csr_array, size: FloatArray
+) -> tuple[float, float]:
+    """Return the slope of biases over class size, and the precision of the prior around it.
+
+    If class size explains all biases, the rest of those that are fitted is noise, and classes seem
+    easier to tell apart than they are. So where that is more probable than not, the prior is more
+    precise, by the odds. They compare two normal distributions of how much too often each class is
+    predicted for its size: without other biases, and with those of the prior. The mean bias is
+    free, hence one class less.
+    """
+    kappa, effect = _KAPPA, -(difference @ size)
+    for _ in range(_NEWTON_STEPS):
+        share = expit(kappa * effect)
+        spread = pairs.total * share * (1 - share)
+        step = float(effect @ (pairs.forward - pairs.total * share)) + _KAPPA - kappa
+        step /= float(effect**2 @ spread) + 1.0
+        kappa += min(max(step, -_KAPPA), _KAPPA)
+        if abs(step) < 1e-9:
+            break
+    more = difference.T @ (pairs.forward - pairs.total * share)
+    known = abs(difference).T @ spread
+    # Large biases move shares by less, which level off: the mean slope of a logistic over a normal
+    # variable is lower as if the prior were this much more precise (MacKay, 1992).
+    wide = _RIDGE + np.pi / 4
+    log_odds = (1.0 - 1.0 / len(size)) * float(np.log1p(known / wide).sum())
+    log_odds = 0.5 * (log_odds - float((more**2 / (known + wide)).sum()))
+    return kappa, _RIDGE * float(np.exp(np.clip(log_odds, 0.0, np.log(_MOST_PRECISE))))
 
 
 def _fit_shape(total: FloatArray, expected: FloatArray, rest: float, weights: FloatArray) -> float:
