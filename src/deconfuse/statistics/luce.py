@@ -533,7 +533,8 @@ def _fit_slope(
             break
     more = difference.T @ (pairs.forward - pairs.total * share)
     known = abs(difference).T @ spread
-    # As shares level off, biases move them by less: by that of a logistic of a normal variable.
+    # Large biases move shares by less, which level off: the mean slope of a logistic over a normal
+    # variable is lower as if the prior were this much more precise (MacKay, 1992).
     wide = _RIDGE + np.pi / 4
     log_odds = (1.0 - 1.0 / len(size)) * float(np.log1p(known / wide).sum())
     log_odds = 0.5 * (log_odds - float((more**2 / (known + wide)).sum()))
