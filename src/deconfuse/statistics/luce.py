@@ -262,13 +262,8 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         np.concatenate([pairs.low, pairs.high, places]),
         np.concatenate([pairs.high, pairs.low, places]),
     )
-    # Both have these cells, which are sorted once.
-    order = sparse.csr_array((np.arange(len(at[0])), at), shape=counts.shape)
     excess, part_kept = (
-        sparse.csr_array(
-            (np.concatenate(values)[order.data], order.indices.copy(), order.indptr.copy()),
-            shape=counts.shape,
-        )
+        sparse.csr_array((np.concatenate(values), at), shape=counts.shape)
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
     unlisted = level * background
