@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from deconfuse._checks import CountMatrix, as_count_matrix
 from deconfuse.errors import InputError
 
-__all__ = ["Counts", "add_at", "dense", "placed"]
+__all__ = ["Counts", "add_at", "dense", "nonzero_cells", "placed"]
 
 # Up to here a dense matrix takes at most 32 MiB, and dense code is simpler and faster.
 _ALWAYS_DENSE = 2048
@@ -96,7 +96,7 @@ class Counts:
     @cached_property
     def entries(self) -> sp.coo_array:
         """The nonzero cells with their rows and columns; found once, since many ask for them."""
-        return sp.coo_array(self.cells)
+        return nonzero_cells(self.cells)
 
     @property
     def entry_variances(self) -> npt.NDArray[Any]:
@@ -192,6 +192,16 @@ def placed(
         return cells if isinstance(cells, np.ndarray) else _without_zeros(sp.csr_array(cells))
     found = sp.coo_array(cells)
     return add_at(rows[found.row], columns[found.col], found.data, n_classes)
+
+
+def nonzero_cells(matrix: CountMatrix) -> sp.coo_array:
+    """Return the cells that are not zero, with their rows and columns."""
+    if not isinstance(matrix, np.ndarray):
+        return sp.coo_array(matrix)
+    # SciPy looks for them by row and column, which takes four times as long.
+    places = np.flatnonzero(matrix != 0)
+    rows, columns = np.divmod(places, matrix.shape[1])
+    return sp.coo_array((matrix.ravel()[places], (rows, columns)), shape=matrix.shape)
 
 
 def dense(matrix: Any) -> npt.NDArray[Any]:

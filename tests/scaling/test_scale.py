@@ -81,6 +81,16 @@ def test_a_sparse_matrix_is_scaled_without_writing_epsilon_out(n_classes: int) -
     np.testing.assert_allclose(s.matrix.sum(axis=0), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("filled", [0.01, 0.7])
+def test_the_form_that_is_scaled_sooner_gives_the_same(convert: object, filled: float) -> None:
+    rng = np.random.default_rng(3)
+    counts = np.diag(rng.integers(1, 30, 600)) + (rng.random((600, 600)) < filled)
+    scaled = dc.scale(convert(counts), epsilon=0.01)  # type: ignore[operator]
+    assert scaled.problem.is_sparse == (filled == 0.01)
+    np.testing.assert_allclose(scaled.matrix, dc.scale(counts + 0.01).matrix, rtol=1e-6)
+
+
 def test_factors_that_leave_the_range_go_into_the_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than what is worked on at once, too.
     size = 20_000

@@ -13,7 +13,7 @@ from scipy.stats import betabinom, nbinom, norm
 
 import deconfuse as dc
 from deconfuse.errors import UndefinedCellsWarning
-from deconfuse.statistics import estimate_intervals, luce
+from deconfuse.statistics import luce
 from deconfuse.statistics.estimate import EstimatedScore, estimate_quietly
 from tests.statistics.simulated import draw_counts, error_rates
 
@@ -332,13 +332,12 @@ def test_cells_rows_and_table_agree() -> None:
 
 
 def test_many_classes_give_the_same_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists only the confused pairs, and scales without a dense matrix."""
+    """Lists only the confused pairs."""
     rng = np.random.default_rng(6)
     shares = error_rates(60, rng, accuracy=0.9)
     counts = draw_counts(shares / 60, 3_000, rng)
     dense = dc.estimate_bi(counts)
     monkeypatch.setattr(luce, "_ALL_PAIRS", 10)
-    monkeypatch.setattr(estimate_intervals, "_DENSE_CLASSES", 10)
     factored = dc.estimate_bi(counts)
     # Pairs that were not confused and hardly expected keep the average, within 0.05 samples.
     np.testing.assert_allclose(factored.matrix, dense.matrix, atol=0.004)

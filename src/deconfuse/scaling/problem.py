@@ -14,6 +14,7 @@ from scipy import sparse
 
 from deconfuse._checks import as_numbers, from_torch, is_finite_number, summed
 from deconfuse.confusion import ConfusionMatrix
+from deconfuse.counts import nonzero_cells
 from deconfuse.errors import InputError
 from deconfuse.scaling.factors import Factors, FloatArray, Matrix, scaled
 
@@ -22,6 +23,11 @@ __all__ = ["DEFAULT_TOLERANCE", "ScalingProblem", "bistochastic", "make_problem"
 DEFAULT_TOLERANCE = 1e-10
 # Rounding alone moves margins by a few units in the last place; asking for less cannot be met.
 _SMALLEST_TOLERANCE = 16.0 * float(np.finfo(np.float64).eps)
+# Up to this many rows a dense matrix stays dense, and above that many a sparse one sparse.
+_DENSE_ROWS, _SPARSE_ROWS = 500, 2048
+# Between them sparse products win if at most this share of the cells is not zero: the smaller one
+# of a dense matrix, whose cells have to be found first.
+_FEW_OF_DENSE, _FEW_OF_SPARSE = 0.1, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +214,27 @@ def _problem(
     A dense matrix is copied, since results are read from it when the caller's may have changed.
     """
     low, high = extremes
+    if epsilon > 0.0 and matrix.ndim == 2:
+        matrix = _in_quicker_form(matrix)
     if isinstance(matrix, np.ndarray):
         matrix = np.add(matrix, epsilon, dtype=np.float64, order="C")
     elif matrix.nnz < matrix.shape[0] * matrix.shape[1]:
-        low = 0.0
+        low = min(low, 0.0)
     return ScalingProblem(
         matrix, epsilon, *margins, max(float(tolerance), _SMALLEST_TOLERANCE),
         (float(low) + epsilon, float(high) + epsilon),
     )  # fmt: skip
+
+
+def _in_quicker_form(matrix: Matrix) -> Matrix:
+    """Return a matrix as sparse or as dense: as it is scaled sooner with epsilon in every cell."""
+    n_rows, n_columns = matrix.shape
+    if isinstance(matrix, np.ndarray):
+        if n_rows <= _DENSE_ROWS or np.count_nonzero(matrix) > _FEW_OF_DENSE * matrix.size:
+            return matrix
+        return sparse.csr_array(nonzero_cells(matrix)).astype(np.float64)
+    is_full = matrix.nnz > _FEW_OF_SPARSE * n_rows * n_columns
+    return matrix.toarray() if is_full and n_rows <= _SPARSE_ROWS else matrix
 
 
 def _check_matrix(matrix: Any) -> tuple[Matrix, tuple[Any, Any]]:

@@ -32,8 +32,6 @@ __all__ = ["Balanced", "balance"]
 
 FloatArray = NDArray[np.float64]
 
-# Up to this number of classes the shrunk counts are scaled as a dense matrix.
-_DENSE_CLASSES = 1024
 # Where classes differ in another way than the model says, shrinkage errs in the same direction for
 # many of them: as if their hits were correlated this much. It gives the separability its coverage
 # with 10, 30 and 100 classes in `python -m benchmarks estimate`.
@@ -304,7 +302,6 @@ def _beta_interval(
 def balance(shrunk: ShrunkCounts, counts: sparse.csr_array, uneven: sparse.csr_array) -> Balanced:
     """Bi-normalize shrunk counts exactly; a matrix of many classes stays sparse plus rank one."""
     # Not by `scale`, which refuses the negative excess of pairs below the average.
-    is_small = len(shrunk.rows) <= _DENSE_CLASSES
-    scaling = solve(bistochastic(shrunk.excess.toarray() if is_small else shrunk.excess, 1.0))
+    scaling = solve(bistochastic(shrunk.excess, 1.0))
     scaling.raise_if_failed()
     return Balanced(scaling.left, scaling.right, shrunk, counts, uneven)
