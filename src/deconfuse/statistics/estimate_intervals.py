@@ -62,8 +62,11 @@ class Balanced:
     @cached_property
     def matrix(self) -> FloatArray:
         """All cells, dense."""
-        excess = self.shrunk.excess.toarray()
-        return np.asarray((1.0 + excess) * self.left[:, None] * self.right)
+        cells = self.shrunk.excess.toarray()
+        cells += 1.0
+        cells *= self.left[:, None]
+        cells *= self.right
+        return cells
 
     @property
     def diagonal(self) -> FloatArray:
@@ -96,8 +99,7 @@ class Balanced:
         moved *= matrix
         variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
         hit_variances = variances.diagonal() + self._class_noise
-        effects = sensitivity.own_effects(out=moved)
-        effects *= effects
+        effects = np.square(sensitivity.own_effects, out=moved)
         variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
         seen = self.counts.toarray() * factors
         noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors
@@ -110,7 +112,7 @@ class Balanced:
             _hit_interval(matrix.diagonal(), hit_variances, errors, level),
             strict=True,
         ):
-            end[hits] = np.diag(diagonal)[cells][hits]
+            end[hits] = np.broadcast_to(diagonal, matrix.shape)[cells][hits]
         return low, high
 
     def interval(self, i: int, j: int, level: float) -> tuple[float, float]:

@@ -262,8 +262,13 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         np.concatenate([pairs.low, pairs.high, places]),
         np.concatenate([pairs.high, pairs.low, places]),
     )
+    # Both have the same places, which are sorted once.
+    sources = sparse.csr_array((np.arange(len(at[0])), at), shape=counts.shape)
     excess, part_kept = (
-        sparse.csr_array((np.concatenate(values), at), shape=counts.shape)
+        sparse.csr_array(
+            (np.concatenate(values)[sources.data], sources.indices, sources.indptr),
+            shape=counts.shape,
+        )
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
     unlisted = level * background
@@ -383,8 +388,12 @@ def _fit_spread(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[f
 
 def _log_likelihood(total: FloatArray, expected: FloatArray, shape: float) -> FloatArray:
     """Return the log probability of negative binomial totals, up to a term of the total alone."""
-    mixed = gammaln(total + shape) - gammaln(shape) + total * np.log(expected / (shape + expected))
-    return np.asarray(mixed - shape * np.log1p(expected / shape))
+    mixed = -shape * np.log1p(expected / shape)
+    # Most pairs of many classes were never confused.
+    seen = np.flatnonzero(total)
+    some, mean = total[seen], expected[seen]
+    mixed[seen] += gammaln(some + shape) - gammaln(shape) + some * np.log(mean / (shape + mean))
+    return np.asarray(mixed)
 
 
 def _median(similarity: FloatArray, level: float, pairs: _Pairs) -> float:

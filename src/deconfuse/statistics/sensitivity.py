@@ -68,16 +68,17 @@ class Sensitivity:
     def column_block(self) -> FloatArray:
         return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
 
-    def own_effects(self, out: FloatArray) -> FloatArray:
+    @cached_property
+    def own_effects(self) -> FloatArray:
         """By how much each cell moves with noise of its own: 1 - B_ij (P_ii + 2 Q_ij + S_jj)."""
         column_diagonal = 1.0 - np.einsum("ij,ij->j", self.matrix, self.cross_block)
-        np.multiply(self.cross_block, 2, out=out)
-        out += self.row_block.diagonal()[:, None]
-        out += column_diagonal
-        out *= self.matrix
-        np.subtract(1.0, out, out=out)
-        np.fill_diagonal(out, self.hit_effects)
-        return out
+        effects = -2.0 * self.cross_block
+        effects -= self.row_block.diagonal()[:, None]
+        effects -= column_diagonal
+        effects *= self.matrix
+        effects += 1.0
+        np.fill_diagonal(effects, self.hit_effects)
+        return effects
 
     def change(self, noise: FloatArray) -> FloatArray:
         """Return the change of the matrix for noise, or for a stack of noises."""
@@ -139,8 +140,7 @@ class Sensitivity:
         shared.reshape(-1)[on_diagonal] = b.diagonal() * (row_half + column_half)
         shared *= b
         np.fill_diagonal(noise, own_noise)
-        own = self.own_effects(out=other)
-        own *= 2
+        own = np.multiply(self.own_effects, 2, out=other)
         own -= 1
         own *= noise
         shared += own

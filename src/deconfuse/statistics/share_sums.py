@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ _MOST_SKEWED = 2.0
 _ROOM = float(3 * (1 - np.sqrt(1 / 3)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ShareSums:
     """Sums over all rows of the shares of each column.
 
@@ -175,17 +175,20 @@ class ShareSums:
     def _all_zero_moments(self, upward: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return moments of columns without any sample: sums over rows smaller than a bound."""
         n_smaller = np.searchsorted(self.rows, upward)
-        factor = self._unbiased(self.rows)
-        once, size = (
-            np.r_[0.0, np.cumsum(values)][n_smaller] for values in (self.rows**0, self.rows)
-        )
-        sums = [np.r_[0.0, np.cumsum(factor * self.rows**k)][n_smaller] for k in (0, 1, -1)]
+        once, size, *sums = self._sums_of_smaller[:, n_smaller]
         bound = np.where(n_smaller > 0, upward, 1.0)
         return (
             (once - size / bound) / bound,
             (sums[0] - sums[1] / bound) / bound,
             3 * sums[0] / bound**2 - 2 * sums[1] / bound**3 - sums[2] / bound,
         )
+
+    @cached_property
+    def _sums_of_smaller(self) -> FloatArray:
+        """Sums over the first rows, for each number of them."""
+        rows, factor = self.rows, self._unbiased(self.rows)
+        summed = np.array([rows**0, rows, factor, factor * rows, factor / rows])
+        return np.pad(np.cumsum(summed, axis=1), ((0, 0), (1, 0)))
 
     def _by_column(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(self.columns, values, minlength=self.n_columns))

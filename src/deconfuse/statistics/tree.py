@@ -113,11 +113,12 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
             hint="merge classes with `merge_classes`.",
         )
     logs = np.log(estimate.matrix)
-    diagonal = logs.diagonal()
-    distances = np.maximum(0.5 * (diagonal[:, None] + diagonal - logs - logs.T), 0.0)
-    condensed = squareform(distances, checks=False)
-    known = condensed[~np.isnan(condensed)]
-    condensed = np.nan_to_num(condensed, nan=float(known.max(initial=0.0)))
+    own = np.add.outer(logs.diagonal(), logs.diagonal())
+    of_classes, there, back = (squareform(part, checks=False) for part in (own, logs, logs.T))
+    condensed = np.maximum(0.5 * (of_classes - there - back), 0.0)
+    unknown = np.isnan(condensed)
+    if unknown.any():
+        condensed[unknown] = condensed[~unknown].max(initial=0.0)
     return Hierarchy(estimate.labels, linkage(condensed, "average"), condensed)
 
 
