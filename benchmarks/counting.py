@@ -57,10 +57,10 @@ def _compare(
     case: str, contenders: Contenders, *, read: Sequence[NDArray[Any]] = ()
 ) -> Iterator[dict[str, Any]]:
     """Time all contenders in turns, so that a busy moment of the machine hits them alike."""
-    expected = ConfusionMatrix.from_counts(contenders[OURS]())
+    expected = _rounded(contenders[OURS]())
     for name, act in contenders.items():
         # The first call pays for imports and caches; all must agree.
-        if ConfusionMatrix.from_counts(act()) != expected:
+        if _rounded(act()) != expected:
             raise AssertionError(f"{name} counts otherwise than {OURS} in {case}")
     if read:
         contenders = {**contenders, READ: lambda: np.array([column.sum() for column in read])}
@@ -75,6 +75,12 @@ def _compare(
     for name, seconds in best.items():
         row = {"case": case, "peer": name, "seconds": seconds, "ratio": seconds / best[OURS]}
         yield row | ({"note": f"ours takes {best[OURS] / seconds:.1f}"} if name == READ else {})
+
+
+def _rounded(counts: Any) -> ConfusionMatrix:
+    """Return counts to be compared: weights added up in another order differ in the last digits."""
+    is_dense = isinstance(counts, np.ndarray)
+    return ConfusionMatrix.from_counts(np.round(counts, 6) if is_dense else counts)
 
 
 def _ours(true: Column, pred: Column, weights: Column = None) -> Callable[[], NDArray[Any]]:
@@ -141,12 +147,7 @@ def _integers(true: NDArray[Any], pred: NDArray[Any]) -> Contenders:
 
 
 def _weighted(true: Column, pred: Column, weights: NDArray[Any]) -> Contenders:
-    # Sums in another order differ in the last digits, so they are compared rounded.
-    ours, theirs = _ours(true, pred, weights), _sklearn(true, pred, weights)
-    return {
-        OURS: lambda: np.round(ours(), 6),
-        "scikit-learn": lambda: np.round(theirs(), 6),
-    }
+    return {OURS: _ours(true, pred, weights), "scikit-learn": _sklearn(true, pred, weights)}
 
 
 def _pycm(true: NDArray[Any], pred: NDArray[Any]) -> Contenders:
