@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,22 +31,14 @@ _ENOUGH_WITHOUT_ERROR = 30
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """Return everything as JSON knows it; what is undefined is None."""
-    recalls = comparison.recalls
     values = {
         "headline": headline(comparison),
         "labels": comparison.labels,
-        "accuracy": asdict(comparison.accuracy),
-        "balanced_accuracy": asdict(comparison.balanced_accuracy),
-        "accuracy_at_equal_shares": asdict(comparison.accuracy_at_equal_shares),
-        "right_of_all": None if (whole := comparison.right_of_all) is None else asdict(whole),
-        "recalls": {
-            "first": recalls.first,
-            "second": recalls.second,
-            "difference": recalls.difference,
-            "low": recalls.low,
-            "high": recalls.high,
-            "p_values": recalls.p_values,
-        },
+        "accuracy": comparison.accuracy,
+        "balanced_accuracy": comparison.balanced_accuracy,
+        "accuracy_at_equal_shares": comparison.accuracy_at_equal_shares,
+        "right_of_all": comparison.right_of_all,
+        "recalls": comparison.recalls,
         "label_shares_p_value": comparison.label_shares_p_value,
         "bias_p_value": comparison.bias_p_value,
         "overlap": comparison.overlap,
@@ -61,10 +52,10 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "epsilon": comparison.first.epsilon,
         "difference": comparison.difference,
         "standard_errors": comparison.standard_errors,
-        "outcomes": [asdict(change) for change in comparison.outcomes],
+        "outcomes": comparison.outcomes,
         "p_values": comparison.p_values,
         "raw_p_values": comparison.raw_p_values,
-        "top": [asdict(cell) for cell in comparison.top(_ROWS)],
+        "top": comparison.top(_ROWS),
         "deteriorations": comparison.deteriorations(),
     }
     return {name: plain_value(value) for name, value in values.items()}
