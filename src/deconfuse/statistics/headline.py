@@ -12,7 +12,14 @@ from deconfuse._checks import Label
 from deconfuse._text import count_text, plural, printable, proportion, quoted, tell_apart
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
-from deconfuse.statistics.findings import EXPLAINED, Finding, biased, condition, sure_times
+from deconfuse.statistics.findings import (
+    EXPLAINED,
+    Finding,
+    biased,
+    condition,
+    sure_times,
+    without_bias,
+)
 from deconfuse.statistics.metrics import effective_samples, guessing, has_errors
 
 if TYPE_CHECKING:
@@ -145,17 +152,9 @@ def _one_sided(
     biases: Sequence[ClassBias], name: _Namer
 ) -> tuple[list[_Statement], list[_Statement]]:
     """Return what is said of classes on one side only: what is sure, and what may be chance."""
-    unseen = [b for b in biases if b.verdict == "never seen"]
-    groups = {
-        "never answered with a class": [b for b in biases if b.verdict == "never answered"],
-        "never a label": [b for b in unseen if b.predictions > 0],
-        "neither a label nor predicted": [b for b in unseen if b.predictions == 0],
-        "never predicted": [b for b in biases if b.verdict == "never predicted"],
-        "never recognized": [b for b in biases if b.verdict == "never right"],
-    }
     sure: list[str] = []
     unsure: list[str] = []
-    for what, group in groups.items():
+    for what, group in without_bias(biases).items():
         if not group:
             continue
         most = max(group, key=lambda bias: bias.labels)
