@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, plural, printable, proportion, quoted, tell_apart
@@ -20,7 +19,7 @@ from deconfuse.statistics.findings import (
     sure_times,
     without_bias,
 )
-from deconfuse.statistics.metrics import effective_samples, guessing, has_errors
+from deconfuse.statistics.metrics import effective_labels, guessing, has_errors
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -89,7 +88,7 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
     """Say which class is recognized least, and what it is taken for; one sample never leads."""
     labels = np.asarray(cm.label_counts, dtype=np.float64)
     hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
-    effective = _effective_labels(cm).round(6)
+    effective = effective_labels(cm).round(6)
     known = np.flatnonzero(effective >= _FEW)
     if not len(known) or not has_errors(cm):
         return []
@@ -129,13 +128,8 @@ def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     return _plain(told) if beyond <= _SURELY else []
 
 
-def _effective_labels(cm: ConfusionMatrix) -> NDArray[np.float64]:
-    squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
-    return effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
-
-
 def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
-    labels = _effective_labels(cm)
+    labels = effective_labels(cm)
     few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
     what = "effective labels" if cm.is_weighted else "labels"
     told = f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."
