@@ -183,25 +183,19 @@ class Scores:
 
     def accuracy(self, level: float) -> ScoreDifference:
         """Return the accuracy of both."""
-        n = [np.array([cells.values.sum()]) for cells in self._both]
-        # From the errors: without any, rounding must not make it more or less than one.
-        values = [
-            1 - (cells.values * ~np.eye(len(cells.values), dtype=bool)).sum() / total
-            for cells, total in zip(self._both, n, strict=True)
-        ]
-        samples = [
-            effective_samples(total, np.array([cells.variances.sum()]))
-            for cells, total in zip(self._both, n, strict=True)
-        ]
-        together = np.zeros(1)
-        if self.agreed is not None:
-            together = self.agreed.diagonal().sum() / n[0] - values[0] * values[1]
-        correlation = _correlation(together, *(v * (1 - v) for v in values))
-        sides = _singles(values, samples)
+        values, samples = [], []
+        for cells in self._both:
+            total = np.array([cells.values.sum()])
+            # From the errors: without any, rounding must not make it more or less than one.
+            errors = (cells.values * ~np.eye(len(cells.values), dtype=bool)).sum()
+            values.append(1 - errors / total)
+            samples.append(effective_samples(total, np.array([cells.variances.sum()])))
         if self.agreed is None:
-            return _difference(Proportions(sides, correlation), level)
+            return share_difference(values, samples, level)
+        together = self.agreed.diagonal().sum() / self.first.values.sum() - values[0] * values[1]
+        correlation = _correlation(together, *(v * (1 - v) for v in values))
         moved = np.array([[sum(float(only.sum()) for only in self._only_right())]])
-        return _difference(Proportions(sides, correlation, moved), level)
+        return _difference(Proportions(_singles(values, samples), correlation, moved), level)
 
     @property
     def shared(self) -> NDArray[np.intp]:
@@ -427,7 +421,7 @@ def _correlation(together: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def share_difference(
-    shares: tuple[float, float], samples: tuple[float, float], level: float
+    shares: Sequence[ArrayLike], samples: Sequence[ArrayLike], level: float
 ) -> ScoreDifference:
     """Return how two independent shares of so many samples each differ, second minus first.
 
