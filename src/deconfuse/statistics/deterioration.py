@@ -226,21 +226,15 @@ def _onto(cells: NDArray[np.intp], places: NDArray[np.intp]) -> csr_array:
     return csr_array(coo_array((data, (row, np.arange(len(places)))), shape=shape))
 
 
-def _hits(draws: _Draws, n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """Return the hits of both tables together and of every second table, class by class."""
-    at = np.searchsorted(draws.cells, np.arange(n_classes) * (n_classes + 1))
-    return draws.total[at], draws.second[at]
-
-
 def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
     """Return both scores, and how far each fell: as seen, then in every draw."""
     known = scores.shared
     every = [samples.sum(axis=1) for samples in scores.samples]
     weights = np.stack([scores.equal_shares, np.full(len(known), 1 / len(known))])
-    total, hits = (counts[known] for counts in _hits(draws, len(every[0])))
+    hits = np.searchsorted(draws.cells, known * (len(every[0]) + 1))
     n = every if draws.labels is None else draws.labels
     per = [weights / np.maximum(side[known], 1e-300) for side in n]
-    lost = (per[0] @ total)[:, None] - (per[0] + per[1]) @ hits
+    lost = (per[0] @ draws.total[hits])[:, None] - (per[0] + per[1]) @ draws.second[hits]
     spread = np.maximum(lost.std(axis=1, keepdims=True), 1e-12)
     away = (lost - lost[:, 1:].mean(axis=1, keepdims=True)) / spread
     is_part = len(known) < np.count_nonzero(every[0] + every[1])
