@@ -276,7 +276,7 @@ def diagnose(
     """
     matrix = as_confusion(cm)
     added = chosen_epsilon(epsilon, matrix.n_classes)
-    check_level(level)
+    level = check_level(level)
     check_at_least_one(n_pairs, "n_pairs")
     if matrix.total == 0:
         raise InputError(
@@ -284,9 +284,9 @@ def diagnose(
             hint="count some predictions first.",
         )
     part = part_of(matrix, two_sided(matrix))
-    estimate = estimate_quietly(matrix, float(level))
+    estimate = estimate_quietly(matrix, level)
     # Of a classifier that always says the same, the estimate has classes that are on one side only.
-    known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, float(level))
+    known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, level)
     reliability = Reliability(matrix.normalize("bi", epsilon=added))
     doubts = reliability
     if part is not matrix:
@@ -294,11 +294,11 @@ def diagnose(
     pairs, typical = pair_table(known), known.shrunk.similarity
     biases = class_biases(matrix, level)
     outcomes = outcome_rates(matrix, level)
-    findings = find(pairs, typical, biases, attribute(known), doubts, float(level))
+    findings = find(pairs, typical, biases, attribute(known), doubts, level)
     return Diagnosis(
         source=matrix,
         estimate=estimate,
-        level=float(level),
+        level=level,
         look_alikes=pairs.at(pairs.certain[:n_pairs]),
         uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
         n_look_alikes=len(pairs.certain),
