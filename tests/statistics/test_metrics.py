@@ -121,10 +121,10 @@ def test_the_level_is_checked() -> None:
 
 
 @pytest.mark.parametrize("recall", [0.6, 0.9, 0.99])
-@pytest.mark.parametrize(("n_classes", "size"), [(3, 20), (10, 10), (10, 100), (50, 10)])
+@pytest.mark.parametrize(("n_classes", "size"), [(3, 20), (10, 100), (50, 10)])
 def test_the_interval_of_the_balanced_accuracy_covers(n_classes, size, recall) -> None:
     rng = np.random.default_rng([n_classes, size])
-    runs, covered = 400, 0
+    runs, covered = 200, 0
     for _ in range(runs):
         recalls = np.clip(recall + 0.05 * rng.normal(size=n_classes), 0.05, 0.995)
         n = np.maximum(rng.poisson(size * rng.gamma(4, 0.25, n_classes)), 2)
@@ -142,7 +142,7 @@ def test_guessing_has_the_mean_and_the_spread_of_shuffled_predictions(seed, n_cl
     rng = np.random.default_rng(seed)
     true, said = rng.integers(0, n_classes, 60), rng.integers(0, n_classes, 60)
     labels = range(n_classes)
-    hits = [np.sum(true == rng.permutation(said)) for _ in range(4_000)]
+    hits = [np.sum(true == rng.permutation(said)) for _ in range(2_000)]
     seen = ConfusionMatrix.from_predictions(true, said, labels=labels)
     chance, z = guessing(seen)
     assert chance == pytest.approx(np.mean(hits) / 60, abs=0.01)
