@@ -263,14 +263,8 @@ def count_text(count: float) -> str:
 def proportion(value: float, decimals: int = 2, *, signed: bool = False) -> str:
     """Return a proportion with so many decimals, or as many as tell it from 0 and from 1.
 
-    Parameters
-    ----------
-    value : float
-        From 0 to 1, or the difference of two such numbers.
-    decimals : int
-        The fewest. What is as close to 0 or 1 as rounding errors are keeps these.
-    signed : bool
-        Whether a plus stands before positive numbers.
+    What is as close to 0 or 1 as rounding errors are keeps the fewest. A difference of proportions
+    is ``signed``: a plus stands before positive ones.
 
     Examples
     --------

@@ -103,12 +103,10 @@ def deteriorations(
 
     Notes
     -----
-    Recalls are those that `compare` says surely fell. Scores and pairs are compared with draws: if
-    both classifiers are equal, then of all samples of a true class any could as well be on the
-    other side; of paired samples, any two different predictions could be swapped. The largest
-    change of the scores and of the pairs is kept in every draw (Westfall and Young 1993), and the
-    two thresholds are set so that few enough draws exceed any of them. As draws keep the labels of
-    both sides, another mix of labels is no reason.
+    What counts, and how it is drawn, is told by `Comparison.deteriorations`. The largest change of
+    the scores and of the pairs is kept in every draw (Westfall and Young 1993), and the two
+    thresholds are set so that few enough draws exceed any of them. As draws keep the labels of both
+    sides, another mix of labels is no reason.
     """
     rng = np.random.default_rng(seed)
     if not len(scores.shared):

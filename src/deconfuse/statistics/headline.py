@@ -66,7 +66,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
 
 
 def _plain(sentence: str) -> list[_Statement]:
-    return [(sentence, sentence)]
+    return [(sentence, sentence)] if sentence else []
 
 
 def _totals(diagnosis: Diagnosis) -> str:
@@ -139,7 +139,7 @@ def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
 def _samples(cm: ConfusionMatrix) -> str:
     if cm.is_weighted:
         return f"samples weighing {count_text(cm.total)}"
-    return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
+    return plural(cm.total, "sample", "samples")
 
 
 def _one_sided(
@@ -158,7 +158,7 @@ def _one_sided(
             f"{name(most.label)}{_others(len(group) - 1)}"
             f" {'is' if len(group) == 1 else 'are'} {what}."
         )
-    return _plain(" ".join(sure)) if sure else [], _plain(" ".join(unsure)) if unsure else []
+    return _plain(" ".join(sure)), _plain(" ".join(unsure))
 
 
 def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:

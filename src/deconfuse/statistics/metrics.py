@@ -344,16 +344,6 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
 def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
     r"""Return recall, precision and F1 of every class, with intervals.
 
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    PerClass
-
     Notes
     -----
     All intervals are Wilson's. For F1 it is that of the share of hits among the samples that have

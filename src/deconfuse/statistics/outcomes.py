@@ -111,22 +111,12 @@ class OutcomeRates(Sequence[OutcomeRate]):
 def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
     """Return how often each outcome occurs per class, with intervals and tests.
 
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-        With outcomes; without any, there are no rates and the coverage is one.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    OutcomeRates
-
     Notes
     -----
-    Intervals are Wilson's. A class is tested against all others by Fisher's exact test, corrected
-    by Holm's method. Whether any classes differ is the chi-square statistic among tables with the
-    same margins. Weighted counts enter as their effective numbers of samples.
+    Without outcomes there are no rates, and the coverage is one. Intervals are Wilson's. A class is
+    tested against all others by Fisher's exact test, corrected by Holm's method. Whether any
+    classes differ is the chi-square statistic among tables with the same margins. Weighted counts
+    enter as their effective numbers of samples.
 
     Examples
     --------
@@ -246,14 +236,7 @@ def right_of_all(
 ) -> ScoreDifference:
     """Return how many of all samples are right, where an answer that is no class is not.
 
-    Parameters
-    ----------
-    first, second : ConfusionMatrix
-        Of the same classes.
-    level : float
-        Of the interval.
-    equal_shares : bool
-        Whether classes are weighted alike on both sides, since the labels differ.
+    With ``equal_shares``, classes are weighted alike on both sides, since the labels differ.
 
     Examples
     --------

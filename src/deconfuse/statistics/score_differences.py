@@ -344,13 +344,7 @@ def tango(
 ) -> tuple[FloatArray, FloatArray]:
     """Return Tango's score interval (1998) of the change of a proportion of paired samples.
 
-    Parameters
-    ----------
-    gained, lost : ndarray of shape (n_proportions,)
-        How many of the samples are counted after and not before, and the reverse.
-    n : ndarray of shape (n_proportions,)
-    z : float
-        Standard deviations of a normal distribution.
+    Of the ``n`` samples some are counted after and not before (gained), others the reverse (lost).
 
     Examples
     --------
