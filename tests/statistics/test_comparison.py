@@ -512,16 +512,6 @@ def test_equal_classifiers_pass_the_gate() -> None:
     assert alarms <= binom.ppf(0.999, runs, 0.05)
 
 
-def test_cells_are_compared_by_their_estimates() -> None:
-    counts = [[90, 10, 0], [12, 80, 4], [1, 5, 95]], [[80, 5, 25], [4, 85, 4], [30, 6, 70]]
-    c = compare(*counts)
-    one, other = (estimate_bi(matrix).matrix for matrix in counts)
-    np.testing.assert_allclose(c.difference, other - one)
-    cell = c.top(1)[0]
-    i, j = c.labels.index(cell.true), c.labels.index(cell.pred)
-    assert (cell.first, cell.second) == (one[i, j], other[i, j])
-
-
 @pytest.mark.parametrize("n_classes", [3, 7, 20, 49])
 def test_two_perfect_classifiers_do_not_differ(n_classes: int) -> None:
     # Means of ones may be above one by rounding.

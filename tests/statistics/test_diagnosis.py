@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from deconfuse import ConfusionMatrix, InputError, diagnose, estimate_bi, load_example, normalize
+from deconfuse import ConfusionMatrix, InputError, diagnose, estimate_bi, normalize
 from deconfuse._text import interval_text
 from deconfuse.statistics.diagnosis import Diagnosis
 from deconfuse.statistics.similarity import pair_table
@@ -59,7 +59,7 @@ def test_a_hidden_look_alike_pair_is_found_by_similarity_alone(seed: int) -> Non
     assert set(pair) <= under
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 7))
 def test_the_three_parts_add_up_exactly(seed: int, n_classes: int) -> None:
     counts = np.random.default_rng(seed).poisson(6, (n_classes, n_classes)) + 1
@@ -171,18 +171,6 @@ def test_a_perfect_classifier_has_no_errors_and_that_is_said() -> None:
     assert "accuracy 0.99999, balanced accuracy 0.99999." in diagnose(nearly).headline
 
 
-def test_totals_are_those_of_all_findings() -> None:
-    cm = load_example("two-digit-numbers")
-    d = diagnose(cm)
-    kinds = [finding.kind for finding in d.findings]
-    for kind, verdict, number in (("over_predicted", "over", 17), ("under_predicted", "under", 23)):
-        assert kinds.count(kind) == sum(b.verdict == verdict for b in d.biases) == number
-        assert f"{number} " in d.headline
-    similar = kinds.count("look_alike")
-    assert f"and so are {similar - 1} more pairs (for " in d.headline
-    assert f"and {similar - 5} more\n" in str(d)
-
-
 def test_reliability_counts_effective_samples() -> None:
     counts = np.array([[90, 10], [4, 6]])
     cm = ConfusionMatrix.from_counts(counts)
@@ -239,11 +227,11 @@ def test_similarity_intervals_cover() -> None:
     strengths = similarity * np.array([1.0, 3.0, 0.5, 1.0])
     shares = np.array([4, 1, 2, 1])[:, None] * strengths / strengths.sum(axis=1, keepdims=True) / 8
     hits = total = 0
-    for draw in rng.multinomial(1500, shares.ravel(), size=300).reshape(-1, 4, 4):
+    for draw in rng.multinomial(1500, shares.ravel(), size=150).reshape(-1, 4, 4):
         pairs = pair_table(estimate_bi(draw))
         hits += ((pairs.low <= 0.15) & (pairs.high >= 0.15))[pairs.is_certain].sum()
         total += pairs.is_certain.sum()
-    assert total > 1500
+    assert total > 800
     assert 0.93 <= hits / total <= 0.97
 
 
