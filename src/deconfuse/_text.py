@@ -389,6 +389,11 @@ def plain_value(value: Any) -> Any:
     >>> plain_value({"p": (0.5, float("nan")), "day": datetime.date(2024, 1, 2)})
     {'p': [0.5, None], 'day': '2024-01-02'}
     """
+    # What there is most of comes first.
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: plain_value(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -397,8 +402,6 @@ def plain_value(value: Any) -> Any:
         return [plain_value(item) for item in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if is_dataclass(value):
         return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
     return value
