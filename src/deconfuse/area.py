@@ -263,10 +263,7 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
             f"Each map class with area must have at least two samples, got one of {show(thin)}.",
             hint="without a second one there is no standard error; sample more, or merge classes.",
         )
-    plain = _estimates(counts, totals, shares, 0.0)
-    overall, producers, users, land = (
-        plain[name] for name in ("overall", "producers", "users", "areas")
-    )
+    overall, producers, users, land = _estimates(counts, totals, shares, 0.0).values()
     return MapAccuracy(
         labels=cm.labels,
         proportions=np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0) * shares,

@@ -105,7 +105,7 @@ class Attribution:
 
     def cell(self, true: Any, pred: Any) -> CellAttribution:
         """Return the factors of one cell by the names of its classes."""
-        i, j = (int(index) for index in self.source.index_of([true, pred]))
+        i, j = self.source.index_of([true, pred]).tolist()
         return self._cell(i, j, float(self.source.counts[i, j]))
 
     def top(self, k: int = 10) -> list[CellAttribution]:
