@@ -343,7 +343,7 @@ def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
     """Return what is said of outcomes: classes in which one is more frequent, else its total."""
     found = []
     for (outcome, side), p_value in rates.p_values.items():
-        chosen = [r for r in rates if (r.outcome, r.side) == (outcome, side) and r.total > 0]
+        chosen = [r for r in rates.rates if (r.outcome, r.side) == (outcome, side) and r.total > 0]
         frequent = [r for r in chosen if r.rate > r.others and r.p_value < 1 - level]
         if p_value < 1 - level and frequent:
             ordered = sorted(frequent, key=lambda rate: -rate.low)
