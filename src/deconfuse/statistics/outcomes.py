@@ -139,7 +139,8 @@ def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
                 rates += _rates_of(cm.labels, outcome, side, (counts[:, k], totals), level, unit)
                 p_values[outcome, side] = _p_of_equal_rates(counts[:, k] * unit, totals * unit)
     total = float(sides["answer"][1].sum())
-    coverage = float(cm.label_counts.sum()) / total if total else float("nan")
+    answered = float(cm.label_counts.astype(np.float64).sum())
+    coverage = answered / total if total else float("nan")
     interval = _interval(coverage, total * unit, level)
     return OutcomeRates(tuple(rates), coverage, interval, p_values, unit)
 
