@@ -228,7 +228,8 @@ def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
             if len(known) == 2
             else "The more frequent a class is, the more it tends to be over-predicted"
         ) + _FAVOURS_FREQUENT
-    return [_bias(bias, condition(biases), advice) for bias in (*over, *under)]
+    supposed = condition(biases)
+    return [_bias(bias, supposed, advice) for bias in (*over, *under)]
 
 
 def _favours_frequent(known: Sequence[ClassBias]) -> bool:
@@ -241,13 +242,15 @@ def _favours_frequent(known: Sequence[ClassBias]) -> bool:
     shares, ratios = np.log(labels), np.log([b.ratio for b in known])
     spread = np.sqrt(shares.var() * ratios.var())
     freedom = len(known) - 2
-    quantile = stdtrit(freedom, 0.8) if freedom else 0.0
-    by_chance = quantile / math.hypot(quantile, math.sqrt(freedom)) if freedom else 0.0
+    by_chance = 0.0
+    if freedom:
+        quantile = stdtrit(freedom, 0.8)
+        by_chance = quantile / math.hypot(quantile, math.sqrt(freedom))
     together = np.mean((shares - shares.mean()) * (ratios - ratios.mean()))
     return bool(spread and together > spread * max(0.5, by_chance))
 
 
-def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
+def _bias(bias: ClassBias, supposed: str, advice: str) -> Finding:
     over = bias.verdict == "over"
     # Counts alone may seem to say the opposite, because of how frequent the other classes are.
     is_plain = bias.predictions > bias.labels if over else bias.predictions < bias.labels
@@ -259,7 +262,7 @@ def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
             f"{name} is {bias.verdict}-predicted{'' if is_plain else _HIDDEN}:"
             f" {plural(bias.predictions, 'prediction', 'predictions')} for"
             f" {plural(bias.labels, 'label', 'labels')},"
-            f" {'and' if is_plain else 'but'} {condition}, it would be predicted {_times(bias)}."
+            f" {'and' if is_plain else 'but'} {supposed}, it would be predicted {_times(bias)}."
         ),
         advice=advice,
         classes=(bias.label,),
