@@ -37,45 +37,28 @@ _MOST_SAMPLES = 4e8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draws:
-    """Second tables that could have been seen if both classifiers were equal.
+    """Second tables that could have been seen if both classifiers were equal, cell by cell."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-        Flat places of the cells that are looked at.
-    total : ndarray of shape (n_cells,)
-        Samples of both tables that could be on either side.
-    second : ndarray of shape (n_cells, 1 + n_draws)
-        How many are in the second table: as seen, then as drawn.
-    share : ndarray of shape (n_cells,)
-        How many of the total to expect there.
-    labels : tuple of two ndarray of shape (n_classes,), optional
-        Samples of every true class in both tables, unless they are paired.
-    """
-
+    # Flat places of the cells that are looked at.
     cells: NDArray[np.intp]
+    # Samples of both tables that could be on either side.
     total: FloatArray
+    # How many are in the second table: as seen in the first column, then as drawn.
     second: FloatArray
+    # Which share of the total to expect there.
     share: FloatArray
+    # Samples of every true class in both tables, unless they are paired.
     labels: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """Numbers of one kind that may have become worse.
+    """Numbers of one kind that may have become worse."""
 
-    Attributes
-    ----------
-    names : sequence of str
-        Sentences up to the two values.
-    change : Proportions
-        Before and after.
-    sign : int
-        1 where a rise is worse, -1 where a fall is.
-    """
-
+    # Sentences up to the two values.
     names: Sequence[str]
     change: Proportions
+    # 1 where a rise is worse, -1 where a fall is.
     sign: int
 
     def told(self, is_certain: NDArray[np.bool_], margin: float, z: float) -> list[str]:

@@ -288,12 +288,8 @@ class Scores:
     ) -> Proportions:
         """Return weighted means of shares of true classes, in both matrices.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int of shape (n_means, n_shares)
-            Each share is that of the samples of a row which are in this column.
-        weights : ndarray of shape (n_means, n_shares)
-            Sum to one in every row.
+        All of shape (n_means, n_shares): each share is that of the samples of a row which are in
+        this column; the weights of a mean sum to one.
         """
         shares = [_rates(cells)[rows, columns] for cells in self._both]
         n = [self._samples(cells)[rows] for cells in self._both]
