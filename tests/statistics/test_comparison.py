@@ -565,6 +565,9 @@ def test_cells_are_listed_surest_first_then_by_size() -> None:
     rest = [abs(cell.difference) for cell in cells[len(sure) :]]
     assert cells[: len(sure)] == sorted(sure, key=lambda cell: cell.p_value)
     assert rest == sorted(rest, reverse=True)
+    one, other = (estimate.matrix for estimate in c.estimates)
+    for cell in cells:
+        assert (cell.first, cell.second) == (one[cell.true, cell.pred], other[cell.true, cell.pred])
 
 
 @pytest.mark.parametrize("sizes", [(500, 500, 3), (300, 300, 300, 2, 2), (1000, 300, 100, 30, 10)])
