@@ -7,6 +7,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ __all__ = [
     "printable",
     "proportion",
     "quoted",
-    "ratio_text",
     "shorten",
     "significant",
     "tell_apart",
@@ -263,14 +263,8 @@ def count_text(count: float) -> str:
 def proportion(value: float, decimals: int = 2, *, signed: bool = False) -> str:
     """Return a proportion with so many decimals, or as many as tell it from 0 and from 1.
 
-    Parameters
-    ----------
-    value : float
-        From 0 to 1, or the difference of two such numbers.
-    decimals : int
-        The fewest. What is as close to 0 or 1 as rounding errors are keeps these.
-    signed : bool
-        Whether a plus stands before positive numbers.
+    What is as close to 0 or 1 as rounding errors are keeps the fewest. A difference of proportions
+    is ``signed``: a plus stands before positive ones.
 
     Examples
     --------
@@ -282,17 +276,6 @@ def proportion(value: float, decimals: int = 2, *, signed: bool = False) -> str:
     enough = (n for n in range(decimals, 10) if round(abs(value), n) not in (0.0, 1.0))
     places = decimals if value in (0.0, 1.0) else next(enough, decimals)
     return f"{value:{'+' if signed else ''}.{places}f}"
-
-
-def ratio_text(value: float, digits: int = 2) -> str:
-    """Return a number with so many significant digits, or as many as tell it from 1.
-
-    Examples
-    --------
-    >>> [ratio_text(value) for value in (1.44, 1.02, 0.9996, 1.0, 1 + 1e-15)]
-    ['1.4', '1.02', '0.9996', '1.0', '1.0']
-    """
-    return significant(value, _digits_from_one(value, digits))
 
 
 def percent_text(share: float) -> str:
@@ -307,6 +290,7 @@ def percent_text(share: float) -> str:
 
 
 def _digits_from_one(value: float, digits: int) -> int:
+    """Return how many significant digits tell a number from 1: so many, or more."""
     enough = (n for n in range(digits, 13) if float(f"{value:.{n - 1}e}") != 1.0)
     return next(enough, digits)
 
@@ -320,8 +304,8 @@ def interval_text(value: float, low: float, high: float) -> str:
     --------
     >>> interval_text(1.44, 1.32, 1.6), interval_text(1.501, 1.4989, 1.5031)
     ('1.4 (1.3 to 1.6)', '1.501 (1.499 to 1.503)')
-    >>> interval_text(1.2, 1.0004, 1.4), interval_text(1.18, 1.12, 1.24)
-    ('1.2 (1.0004 to 1.4)', '1.18 (1.12 to 1.24)')
+    >>> interval_text(1.2, 1.0004, 1.4), interval_text(1.02, 1.0, 1 + 1e-15)
+    ('1.2 (1.0004 to 1.4)', '1.02 (1.0 to 1.0)')
     """
     told, start, end = interval_parts(value, low, high)
     return f"{told} ({start} to {end})"
@@ -333,7 +317,8 @@ def interval_parts(value: float, low: float, high: float) -> tuple[str, str, str
     digits = next(
         (n for n in (2, 3, 4) if len({significant(x, n) for x in numbers}) == len(numbers)), 2
     )
-    return ratio_text(value, digits), ratio_text(low, digits), ratio_text(high, digits)
+    told, start, end = (significant(x, _digits_from_one(x, digits)) for x in (value, low, high))
+    return told, start, end
 
 
 def plural(number: float, one: str, many: str) -> str:
@@ -396,7 +381,7 @@ def escape_latex(text: str) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON knows it; what is undefined or infinite as None.
+    """Return a value as JSON knows it: results by field, what is undefined or infinite as None.
 
     Examples
     --------
@@ -404,6 +389,11 @@ def plain_value(value: Any) -> Any:
     >>> plain_value({"p": (0.5, float("nan")), "day": datetime.date(2024, 1, 2)})
     {'p': [0.5, None], 'day': '2024-01-02'}
     """
+    # What there is most of comes first.
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: plain_value(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -412,6 +402,6 @@ def plain_value(value: Any) -> Any:
         return [plain_value(item) for item in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    if is_dataclass(value):
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
     return value

@@ -257,20 +257,13 @@ def map_accuracy(cm: ConfusionMatrix | Any, areas: Areas) -> MapAccuracy:
             hint="the areas are the weights; give the counts of points as they were drawn.",
         )
     counts, totals, shares, total_area = _strata(cm, areas)
-    thin = [
-        label
-        for label, n, share in zip(cm.labels, totals, shares, strict=True)
-        if share > 0 and n < 2
-    ]
+    thin = _classes(cm, (shares > 0) & (totals < 2))
     if thin:
         raise InputError(
             f"Each map class with area must have at least two samples, got one of {show(thin)}.",
             hint="without a second one there is no standard error; sample more, or merge classes.",
         )
-    plain = _estimates(counts, totals, shares, 0.0)
-    overall, producers, users, land = (
-        plain[name] for name in ("overall", "producers", "users", "areas")
-    )
+    overall, producers, users, land = _estimates(counts, totals, shares, 0.0).values()
     return MapAccuracy(
         labels=cm.labels,
         proportions=np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0) * shares,
@@ -336,21 +329,17 @@ def _strata(cm: ConfusionMatrix, areas: Areas) -> tuple[FloatArray, FloatArray, 
         )
     counts = np.asarray(cm.counts, dtype=np.float64)
     totals = counts.sum(axis=0)
-    bare = [
-        label
-        for label, n, area in zip(cm.labels, totals, values, strict=True)
-        if area > 0 and n == 0
-    ]
+    bare = _classes(cm, (values > 0) & (totals == 0))
     if bare:
         raise InputError(
             f"Each map class with area must have samples, got none of {show(bare)}.",
             hint="check that predictions (map classes) are columns, or sample these classes too.",
         )
-    lost = [
-        label
-        for label, n, area in zip(cm.labels, totals, values, strict=True)
-        if area == 0 and n > 0
-    ]
+    lost = _classes(cm, (values == 0) & (totals > 0))
     if lost:
         raise InputError(f"A map class with samples must have an area, got 0 for {show(lost)}.")
     return counts, totals, values / values.sum(), float(values.sum())
+
+
+def _classes(cm: ConfusionMatrix, chosen: NDArray[np.bool_]) -> list[Label]:
+    return [cm.labels[k] for k in np.flatnonzero(chosen)]

@@ -22,24 +22,6 @@ def test_a_certain_but_slight_bias_is_called_even_everywhere() -> None:
     assert d.headline.endswith("none is shown to be over- or under-predicted by a tenth.")
 
 
-def test_a_strong_bias_is_a_finding() -> None:
-    cm = dc.ConfusionMatrix.from_counts([[8_000, 200], [3_000, 7_000]], labels=["cat", "dog"])
-    kinds = [finding.kind for finding in dc.diagnose(cm).findings]
-    assert "over_predicted" in kinds
-    assert "under_predicted" in kinds
-
-
-def test_a_narrow_interval_is_told_with_the_digits_that_it_needs() -> None:
-    found = dc.diagnose([[60_000, 0], [30_000, 30_000]])
-    (over,) = (finding for finding in found.findings if finding.kind == "over_predicted")
-    told = re.search(r"predicted (\S+) \((\S+) to (\S+)\) times", over.sentence)
-    assert told is not None
-    assert told.group(2) != told.group(3)
-    bias = found.biases[0]
-    expected = (bias.ratio, bias.low, bias.high)
-    assert [float(text) for text in told.groups()] == pytest.approx(expected, rel=1e-2)
-
-
 def test_what_counts_seem_to_deny_is_said_with_its_condition() -> None:
     """A frequent class loses more samples to a rare one than it takes, though it is favoured."""
     rates = np.array([[0.98, 0.02, 0.0], [0.30, 0.70, 0.0], [0.25, 0.05, 0.70]])

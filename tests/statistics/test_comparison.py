@@ -229,7 +229,7 @@ def test_what_is_undefined_is_null_in_json_and_a_dash_in_text() -> None:
     assert "nan" not in str(broken).splitlines()[-1]
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 66, 80, 200])
+@pytest.mark.parametrize("width", [20, 60, 200])
 def test_a_terminal_of_any_width_shows_whole_numbers(width: int) -> None:
     names = ["a class of a long name", "dog"]
     a, b = ([[80, 20], [9, 91]], [[50, 50], [9, 91]])
@@ -324,9 +324,7 @@ COUNTS = ConfusionMatrix.from_counts([[5, 1], [1, 5]], labels=["a", "b"])
         ),
         (COUNTS, {"epsilon": 0.0}, "`epsilon` must be positive to compare .* cell by cell, got 0"),
         (COUNTS, {"level": 2}, "`level` must be above 0"),
-        (COUNTS, {"rng": "x"}, "`rng` must be a numpy.random.Generator or a seed"),
         (COUNTS, {"rng": -1}, "`rng` must be a numpy.random.Generator or a seed"),
-        (COUNTS, {"epsilon": "x"}, "`epsilon` must be a finite number"),
         (ConfusionMatrix.from_counts([[0, 0], [0, 0]], labels=["a", "b"]), {}, "must have samples"),
         (COUNTS, {"paired": (["a"], ["a"])}, "`paired` must be the tuple"),
         (COUNTS, {"paired": (["a"], ["a"], ["a", "b"])}, "three columns of the same samples"),
@@ -373,7 +371,7 @@ def test_epsilon_worth_many_samples_raises_no_alarm(sizes, weight, epsilon, monk
     monkeypatch.setattr("deconfuse.statistics.similarity_test._DRAWS", 199)
     rng = np.random.default_rng(0)
     shares = (np.full((3, 3), 0.1) + 0.7 * np.eye(3)) / 3
-    alarms, found, runs = 0, 0, 60
+    alarms, found, runs = 0, 0, 30
     for _ in range(runs):
         one, same = (draw_counts(shares, size, rng) for size in sizes)
         other = draw_counts((np.full((3, 3), 0.25) + 0.25 * np.eye(3)) / 3, 300, rng)
@@ -416,7 +414,7 @@ def _pairs_of_models(rng: np.random.Generator) -> tuple[ConfusionMatrix, Confusi
     return ConfusionMatrix.from_counts(a), ConfusionMatrix.from_counts(b)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_swapped_sides_negate_every_difference(seed: int) -> None:
     a, b = _pairs_of_models(np.random.default_rng(seed))
     there, back = compare(a, b), compare(b, a)
@@ -437,10 +435,11 @@ def test_swapped_sides_negate_every_difference(seed: int) -> None:
 def test_scores_against_references() -> None:
     a = ConfusionMatrix.from_counts([[56, 14], [0, 0]])
     b = ConfusionMatrix.from_counts([[48, 32], [0, 0]])
-    found = compare(a, b).accuracy
     # Newcombe (1998), Statistics in Medicine 17, p. 873, method 10: 56/70 against 48/80.
+    found, recalls = compare(a, b).accuracy, compare(a, b).recalls
     assert found.difference == pytest.approx(-0.2)
     assert (found.low, found.high) == pytest.approx((-0.3339, -0.0524), abs=5e-5)
+    assert (recalls.low[0], recalls.high[0]) == pytest.approx((found.low, found.high))
     y = np.repeat(["a", "b"], [60, 40])
     one = np.where(np.arange(100) < 80, y, "c")
     two = np.where(np.arange(100) % 3 == 0, "c", y)
@@ -513,21 +512,12 @@ def test_equal_classifiers_pass_the_gate() -> None:
     assert alarms <= binom.ppf(0.999, runs, 0.05)
 
 
-def test_cells_are_compared_by_their_estimates() -> None:
-    counts = [[90, 10, 0], [12, 80, 4], [1, 5, 95]], [[80, 5, 25], [4, 85, 4], [30, 6, 70]]
-    c = compare(*counts)
-    one, other = (estimate_bi(matrix).matrix for matrix in counts)
-    np.testing.assert_allclose(c.difference, other - one)
-    cell = c.top(1)[0]
-    i, j = c.labels.index(cell.true), c.labels.index(cell.pred)
-    assert (cell.first, cell.second) == (one[i, j], other[i, j])
-
-
 @pytest.mark.parametrize("n_classes", [3, 7, 20, 49])
 def test_two_perfect_classifiers_do_not_differ(n_classes: int) -> None:
     # Means of ones may be above one by rounding.
     cm = ConfusionMatrix.from_counts(np.diag(np.arange(450, 450 + n_classes)))
-    for score in (compare(cm, cm).accuracy, compare(cm, cm).balanced_accuracy):
+    c = compare(cm, cm)
+    for score in (c.accuracy, c.balanced_accuracy):
         assert 1 - 1e-15 < score.first == score.second <= 1
         assert (score.difference, score.p_value) == (0, 1)
 
@@ -575,6 +565,9 @@ def test_cells_are_listed_surest_first_then_by_size() -> None:
     rest = [abs(cell.difference) for cell in cells[len(sure) :]]
     assert cells[: len(sure)] == sorted(sure, key=lambda cell: cell.p_value)
     assert rest == sorted(rest, reverse=True)
+    one, other = (estimate.matrix for estimate in c.estimates)
+    for cell in cells:
+        assert (cell.first, cell.second) == (one[cell.true, cell.pred], other[cell.true, cell.pred])
 
 
 @pytest.mark.parametrize("sizes", [(500, 500, 3), (300, 300, 300, 2, 2), (1000, 300, 100, 30, 10)])
@@ -585,8 +578,8 @@ def test_a_few_samples_of_a_rare_class_name_no_winner(
     """Equal classifiers: a balanced accuracy surely differs in about one of twenty tests."""
     rng = np.random.default_rng(0)
     rates = 0.1 / (len(sizes) - 1) + (0.9 - 0.1 / (len(sizes) - 1)) * np.eye(len(sizes))
-    named = 0
-    for _ in range(400):
+    named, runs = 0, 200
+    for _ in range(runs):
         same = np.stack([rng.multinomial(0.8 * n, p) for n, p in zip(sizes, rates, strict=True)])
         cells, kept = [], same if is_paired else 0 * same
         for _ in range(2):
@@ -598,7 +591,7 @@ def test_a_few_samples_of_a_rare_class_name_no_winner(
         found = Scores(cells[0], cells[1], agreed).balanced_accuracy(0.95)
         named += found.p_value < 0.05
         assert (found.p_value < 0.05) == (not found.low <= 0 <= found.high)
-    assert named <= 30
+    assert named <= binom.ppf(0.99, runs, 0.05)
 
 
 def test_the_balanced_accuracy_of_very_many_samples_has_a_sharp_interval() -> None:
@@ -622,14 +615,6 @@ def test_cells_are_compared_among_the_classes_of_both_and_the_others_are_named()
     assert "Bi-normalized cells leave out “dog”" in str(found)
     swapped = compare(second, first)
     np.testing.assert_allclose(swapped.difference, -found.difference)
-
-
-def test_recalls_have_intervals_as_statsmodels_computes_them() -> None:
-    # statsmodels 0.15.0: confint_proportions_2indep(56, 70, 48, 80, method="newcomb")
-    found = compare([[48, 32], [10, 90]], [[56, 14], [10, 90]]).recalls
-    assert found.difference[0] == pytest.approx(0.2)
-    assert (found.low[0], found.high[0]) == pytest.approx((0.0524, 0.3339), abs=1e-4)
-    assert found.low[1] == pytest.approx(-found.high[1])
 
 
 def test_the_same_predictions_for_the_same_samples_are_said_to_be_the_same() -> None:

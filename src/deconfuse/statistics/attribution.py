@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,12 +47,8 @@ class CellAttribution:
     @property
     def cause(self) -> Cause:
         """The factor that makes the cell large more than the others do."""
-        parts: dict[Cause, float] = {
-            "similarity": self.similarity,
-            "label": self.label,
-            "prediction": self.prediction,
-        }
-        return max(parts, key=lambda name: parts[name])
+        cause: Cause = max(get_args(Cause), key=lambda name: float(getattr(self, name)))
+        return cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +105,7 @@ class Attribution:
 
     def cell(self, true: Any, pred: Any) -> CellAttribution:
         """Return the factors of one cell by the names of its classes."""
-        i, j = (int(index) for index in self.source.index_of([true, pred]))
+        i, j = self.source.index_of([true, pred]).tolist()
         return self._cell(i, j, float(self.source.counts[i, j]))
 
     def top(self, k: int = 10) -> list[CellAttribution]:

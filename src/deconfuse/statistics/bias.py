@@ -111,16 +111,18 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
         numbers[:, inside] = _ratios(part_of(cm, inside), level)
     numbers[:, one_sided] = np.nan
     ratio, _, _, p_values = numbers
-    verdicts: list[Verdict] = ["even"] * len(labels)
-    for index in np.flatnonzero((ratio <= 1 / _SLIGHT) | (ratio >= _SLIGHT)):
-        sure: Verdict = "over" if ratio[index] > 1 else "under"
-        verdicts[index] = sure if p_values[index] < 1 - level else "unclear"
-    for index in np.flatnonzero(never_right):
-        verdicts[index] = "never right"
-    for index in np.flatnonzero(one_sided):
-        verdicts[index] = "never seen" if labels[index] == 0 else "never predicted"
-    for index in np.flatnonzero((labels == 0) & (cm.outcome_counts.sum(axis=1) > 0)):
-        verdicts[index] = "never answered"
+    is_sure = p_values < 1 - level
+    # The first that holds.
+    conditions: dict[Verdict, NDArray[np.bool_]] = {
+        "never answered": (labels == 0) & (cm.outcome_counts.sum(axis=1) > 0),
+        "never seen": labels == 0,
+        "never predicted": predictions == 0,
+        "never right": never_right,
+        "over": (ratio >= _SLIGHT) & is_sure,
+        "under": (ratio <= 1 / _SLIGHT) & is_sure,
+        "unclear": (ratio >= _SLIGHT) | (ratio <= 1 / _SLIGHT),
+    }
+    verdicts = np.select(list(conditions.values()), list(conditions), "even").tolist()
     # Plain numbers all at once: taken one by one they are most of the time of many classes.
     columns = labels, predictions, labels / total, predictions / total, *numbers
     lists = (column.tolist() for column in columns)

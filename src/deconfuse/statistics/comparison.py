@@ -25,6 +25,7 @@ from deconfuse.statistics.cells import (
     part_of,
     two_sided,
 )
+from deconfuse.statistics.comparison_text import headline, to_dict
 from deconfuse.statistics.conditional import Triples, triples_of
 from deconfuse.statistics.deterioration import deteriorations
 from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
@@ -204,8 +205,6 @@ class Comparison(ShownDocument):
     @property
     def headline(self) -> str:
         """Which of the two is better, by how much, and whether it may be chance."""
-        from deconfuse.statistics.comparison_text import headline
-
         return headline(self)
 
     def deteriorations(self, margin: float = 0.0) -> tuple[str, ...]:
@@ -321,8 +320,6 @@ class Comparison(ShownDocument):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain lists, dicts, numbers and strings, for JSON."""
-        from deconfuse.statistics.comparison_text import to_dict
-
         return to_dict(self)
 
     @property
@@ -431,7 +428,7 @@ def compare(
     >>> sorted((cell.true, cell.pred) for cell in c.top(4))
     [(0, 0), (0, 2), (2, 0), (2, 2)]
     """
-    check_level(level)
+    level = check_level(level)
     one, other = as_confusion(first), as_confusion(second)
     hint = "count both with the same `labels`, or join classes with `merge_classes`."
     one.classes.align(other.classes, hint=hint)
@@ -448,10 +445,7 @@ def compare(
     normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
     known = _known_to_both(one, other)
     among = known if len(known) else None
-    estimates = (
-        estimate_quietly(one, float(level), among),
-        estimate_quietly(other, float(level), among),
-    )
+    estimates = estimate_quietly(one, level, among), estimate_quietly(other, level, among)
     sides = [Side.of(n) for n in normalized]
     _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
@@ -478,10 +472,10 @@ def compare(
         p_value=tested.p_value,
         smallest_p_value=tested.smallest,
         is_paired=triples is not None,
-        level=float(level),
-        outcomes=outcome_changes(one, other, float(level)),
+        level=level,
+        outcomes=outcome_changes(one, other, level),
         _scores=scores,
-        _spread=Spread(sides[0], sides[1], triples, float(level), seed),
+        _spread=Spread(sides[0], sides[1], triples, level, seed),
     )
 
 

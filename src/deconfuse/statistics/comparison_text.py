@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._text import listed, plain_value, plural, proportion, quoted, significant
+from deconfuse._text import (
+    listed,
+    percent_text,
+    plain_value,
+    plural,
+    proportion,
+    quoted,
+    significant,
+)
 from deconfuse.statistics.findings import Finding
-from deconfuse.statistics.metrics import has_errors
-from deconfuse.statistics.outcomes import change_sentence
+from deconfuse.statistics.metrics import effective_labels, has_errors
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.statistics.comparison import Comparison
+    from deconfuse.statistics.outcomes import OutcomeChange
     from deconfuse.statistics.score_differences import ScoreDifference
 
 __all__ = ["change_findings", "changes", "counted_cells", "headline", "summary", "to_dict"]
@@ -32,22 +39,14 @@ _ENOUGH_WITHOUT_ERROR = 30
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """Return everything as JSON knows it; what is undefined is None."""
-    recalls = comparison.recalls
     values = {
         "headline": headline(comparison),
         "labels": comparison.labels,
-        "accuracy": asdict(comparison.accuracy),
-        "balanced_accuracy": asdict(comparison.balanced_accuracy),
-        "accuracy_at_equal_shares": asdict(comparison.accuracy_at_equal_shares),
-        "right_of_all": None if (whole := comparison.right_of_all) is None else asdict(whole),
-        "recalls": {
-            "first": recalls.first,
-            "second": recalls.second,
-            "difference": recalls.difference,
-            "low": recalls.low,
-            "high": recalls.high,
-            "p_values": recalls.p_values,
-        },
+        "accuracy": comparison.accuracy,
+        "balanced_accuracy": comparison.balanced_accuracy,
+        "accuracy_at_equal_shares": comparison.accuracy_at_equal_shares,
+        "right_of_all": comparison.right_of_all,
+        "recalls": comparison.recalls,
         "label_shares_p_value": comparison.label_shares_p_value,
         "bias_p_value": comparison.bias_p_value,
         "overlap": comparison.overlap,
@@ -61,10 +60,10 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "epsilon": comparison.first.epsilon,
         "difference": comparison.difference,
         "standard_errors": comparison.standard_errors,
-        "outcomes": [asdict(change) for change in comparison.outcomes],
+        "outcomes": comparison.outcomes,
         "p_values": comparison.p_values,
         "raw_p_values": comparison.raw_p_values,
-        "top": [asdict(cell) for cell in comparison.top(_ROWS)],
+        "top": comparison.top(_ROWS),
         "deteriorations": comparison.deteriorations(),
     }
     return {name: plain_value(value) for name, value in values.items()}
@@ -167,7 +166,7 @@ def changes(comparison: Comparison) -> list[str]:
         f" {_test(comparison.bias_p_value, alpha)}.",
         f"- similarity, which classes are confused with label shares and prediction bias taken out:"
         f" {_similarity(comparison, alpha)}.",
-        *(f"- {change_sentence(change, comparison.level)}." for change in comparison.outcomes),
+        *(_outcome(change, alpha) for change in comparison.outcomes),
     ]
 
 
@@ -284,15 +283,23 @@ def _similarity(comparison: Comparison, alpha: float) -> str:
     )
 
 
+def _outcome(change: OutcomeChange, alpha: float) -> str:
+    what = "answers that are" if change.side == "answer" else "predictions whose label is"
+    verdict = "no difference shown"
+    if change.p_value < alpha:
+        verdict = "rose" if change.difference > 0 else "fell"
+    points = [100 * value for value in (change.difference, change.low, change.high)]
+    return (
+        f"- {what} {quoted(change.outcome)}: {verdict}, {percent_text(change.first)} →"
+        f" {percent_text(change.second)}, difference {points[0]:+.2g} points"
+        f" ({points[1]:+.2g} to {points[2]:+.2g}), {_p(change.p_value)}."
+    )
+
+
 def _is_surely_right(cm: ConfusionMatrix) -> bool:
     """Return whether there are no errors, among samples enough that there could have been some."""
-    if has_errors(cm):
-        return False
-    # What one sample of a class weighs is known from its variance.
-    spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
-    labels = np.asarray(cm.label_counts, dtype=np.float64)
-    samples = np.divide(labels**2, spread, out=np.zeros_like(spread), where=spread > 0)
-    return bool((samples[labels > 0] >= _ENOUGH_WITHOUT_ERROR).all())
+    samples = effective_labels(cm)[np.asarray(cm.label_counts) > 0]
+    return not has_errors(cm) and bool((samples >= _ENOUGH_WITHOUT_ERROR).all())
 
 
 def counted_cells(comparison: Comparison) -> NDArray[np.bool_]:

@@ -37,45 +37,28 @@ _MOST_SAMPLES = 4e8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draws:
-    """Second tables that could have been seen if both classifiers were equal.
+    """Second tables that could have been seen if both classifiers were equal, cell by cell."""
 
-    Attributes
-    ----------
-    cells : ndarray of shape (n_cells,)
-        Flat places of the cells that are looked at.
-    total : ndarray of shape (n_cells,)
-        Samples of both tables that could be on either side.
-    second : ndarray of shape (n_cells, 1 + n_draws)
-        How many are in the second table: as seen, then as drawn.
-    share : ndarray of shape (n_cells,)
-        How many of the total to expect there.
-    labels : tuple of two ndarray of shape (n_classes,), optional
-        Samples of every true class in both tables, unless they are paired.
-    """
-
+    # Flat places of the cells that are looked at.
     cells: NDArray[np.intp]
+    # Samples of both tables that could be on either side.
     total: FloatArray
+    # How many are in the second table: as seen in the first column, then as drawn.
     second: FloatArray
+    # Which share of the total to expect there.
     share: FloatArray
+    # Samples of every true class in both tables, unless they are paired.
     labels: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """Numbers of one kind that may have become worse.
+    """Numbers of one kind that may have become worse."""
 
-    Attributes
-    ----------
-    names : sequence of str
-        Sentences up to the two values.
-    change : Proportions
-        Before and after.
-    sign : int
-        1 where a rise is worse, -1 where a fall is.
-    """
-
+    # Sentences up to the two values.
     names: Sequence[str]
     change: Proportions
+    # 1 where a rise is worse, -1 where a fall is.
     sign: int
 
     def told(self, is_certain: NDArray[np.bool_], margin: float, z: float) -> list[str]:
@@ -103,12 +86,10 @@ def deteriorations(
 
     Notes
     -----
-    Recalls are those that `compare` says surely fell. Scores and pairs are compared with draws: if
-    both classifiers are equal, then of all samples of a true class any could as well be on the
-    other side; of paired samples, any two different predictions could be swapped. The largest
-    change of the scores and of the pairs is kept in every draw (Westfall and Young 1993), and the
-    two thresholds are set so that few enough draws exceed any of them. As draws keep the labels of
-    both sides, another mix of labels is no reason.
+    What counts, and how it is drawn, is told by `Comparison.deteriorations`. The largest change of
+    the scores and of the pairs is kept in every draw (Westfall and Young 1993), and the two
+    thresholds are set so that few enough draws exceed any of them. As draws keep the labels of both
+    sides, another mix of labels is no reason.
     """
     rng = np.random.default_rng(seed)
     if not len(scores.shared):
@@ -226,21 +207,15 @@ def _onto(cells: NDArray[np.intp], places: NDArray[np.intp]) -> csr_array:
     return csr_array(coo_array((data, (row, np.arange(len(places)))), shape=shape))
 
 
-def _hits(draws: _Draws, n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """Return the hits of both tables together and of every second table, class by class."""
-    at = np.searchsorted(draws.cells, np.arange(n_classes) * (n_classes + 1))
-    return draws.total[at], draws.second[at]
-
-
 def _scores(scores: Scores, draws: _Draws) -> tuple[_Group, FloatArray]:
     """Return both scores, and how far each fell: as seen, then in every draw."""
     known = scores.shared
     every = [samples.sum(axis=1) for samples in scores.samples]
     weights = np.stack([scores.equal_shares, np.full(len(known), 1 / len(known))])
-    total, hits = (counts[known] for counts in _hits(draws, len(every[0])))
+    hits = np.searchsorted(draws.cells, known * (len(every[0]) + 1))
     n = every if draws.labels is None else draws.labels
     per = [weights / np.maximum(side[known], 1e-300) for side in n]
-    lost = (per[0] @ total)[:, None] - (per[0] + per[1]) @ hits
+    lost = (per[0] @ draws.total[hits])[:, None] - (per[0] + per[1]) @ draws.second[hits]
     spread = np.maximum(lost.std(axis=1, keepdims=True), 1e-12)
     away = (lost - lost[:, 1:].mean(axis=1, keepdims=True)) / spread
     is_part = len(known) < np.count_nonzero(every[0] + every[1])

@@ -151,48 +151,51 @@ class Diagnosis(ShownDocument):
         follow from the counts, as `Attribution` says. The tree is None for more than 1,000 classes
         and for one; counts, estimates and what to doubt of single cells for more than 100.
         """
-        tree = 2 <= self.source.n_classes <= _MAX_JSON_TREE
-        reliability = self.reliability
-        every = self.source.n_classes <= _MAX_JSON_CELLS
-        return {
-            "labels": plain_value(self.labels),
-            "total": plain_value(self.source.total),
-            "counts": plain_value(self.source.dense()) if every else None,
+        source, reliability, estimate = self.source, self.reliability, self.estimate
+        tree = 2 <= source.n_classes <= _MAX_JSON_TREE
+        every = source.n_classes <= _MAX_JSON_CELLS
+        values = {
+            "labels": self.labels,
+            "total": source.total,
+            "counts": source.dense() if every else None,
             "epsilon": self.epsilon,
             "level": self.level,
             "headline": self.headline,
-            **{name: plain_value(score) for name, score in plain_scores(self.source).items()},
-            "per_class": plain_value(self.source.per_class(self.level).records()),
-            "separability": _record(self.separability),
-            "estimate": _estimate(self.estimate) if every else None,
-            "findings": [_record(finding) for finding in self.findings],
-            "look_alikes": [_record(pair) for pair in self.look_alikes],
-            "uncertain_pairs": [_record(pair) for pair in self.uncertain_pairs],
+            **plain_scores(source),
+            "per_class": source.per_class(self.level).records(),
+            "separability": self.separability,
+            "estimate": {name: getattr(estimate, name) for name in ("matrix", "low", "high")}
+            if every
+            else None,
+            "findings": self.findings,
+            "look_alikes": self.look_alikes,
+            "uncertain_pairs": self.uncertain_pairs,
             "n_look_alikes": self.n_look_alikes,
             "n_uncertain_pairs": self.n_uncertain_pairs,
             "typical_similarity": self.typical_similarity,
-            "biases": [_record(bias) for bias in self.biases],
+            "biases": self.biases,
             "attribution": {
-                "label": plain_value(self.attribution.label),
-                "prediction": plain_value(self.attribution.prediction),
+                "label": self.attribution.label,
+                "prediction": self.attribution.prediction,
                 "base": self.attribution.base,
-                "cells": [_record(cell) for cell in self.attribution.top(_TOP_CELLS)],
+                "cells": self.attribution.top(_TOP_CELLS),
             },
             "reliability": {
-                "effective_samples": plain_value(reliability.effective_samples),
+                "effective_samples": reliability.effective_samples,
                 "empty_cells": reliability.empty_cells,
-                "classes": [_record(item) for item in reliability],
-                "cells": plain_value(reliability.cells._asdict()) if every else None,
+                "classes": reliability.classes,
+                "cells": reliability.cells._asdict() if every else None,
             },
             "outcomes": {
-                "names": list(self.source.outcomes),
-                "coverage": plain_value(self.outcomes.coverage),
-                "coverage_interval": plain_value(self.outcomes.coverage_interval),
-                "rates": [_record(rate) for rate in self.outcomes],
+                "names": source.outcomes,
+                "coverage": self.outcomes.coverage,
+                "coverage_interval": self.outcomes.coverage_interval,
+                "rates": self.outcomes.rates,
             },
-            "hierarchy": plain_value(self.hierarchy) if tree else None,
-            "order": plain_value(self.order) if tree else None,
+            "hierarchy": self.hierarchy if tree else None,
+            "order": self.order if tree else None,
         }
+        return {name: plain_value(value) for name, value in values.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the findings as a DataFrame, one row per finding, in the order they are shown.
@@ -211,10 +214,7 @@ class Diagnosis(ShownDocument):
             import pandas as pd
 
         columns = [field.name for field in fields(Finding)]
-        return pd.DataFrame(
-            [[getattr(finding, name) for name in columns] for finding in self.findings],
-            columns=columns,
-        )
+        return pd.DataFrame(list(self.findings), columns=columns)
 
     @property
     def document(self) -> Document:
@@ -276,7 +276,7 @@ def diagnose(
     """
     matrix = as_confusion(cm)
     added = chosen_epsilon(epsilon, matrix.n_classes)
-    check_level(level)
+    level = check_level(level)
     check_at_least_one(n_pairs, "n_pairs")
     if matrix.total == 0:
         raise InputError(
@@ -284,9 +284,9 @@ def diagnose(
             hint="count some predictions first.",
         )
     part = part_of(matrix, two_sided(matrix))
-    estimate = estimate_quietly(matrix, float(level))
+    estimate = estimate_quietly(matrix, level)
     # Of a classifier that always says the same, the estimate has classes that are on one side only.
-    known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, float(level))
+    known = estimate.within(part) if part.n_classes > 1 else estimate_quietly(part, level)
     reliability = Reliability(matrix.normalize("bi", epsilon=added))
     doubts = reliability
     if part is not matrix:
@@ -294,11 +294,11 @@ def diagnose(
     pairs, typical = pair_table(known), known.shrunk.similarity
     biases = class_biases(matrix, level)
     outcomes = outcome_rates(matrix, level)
-    findings = find(pairs, typical, biases, attribute(known), doubts, float(level))
+    findings = find(pairs, typical, biases, attribute(known), doubts, level)
     return Diagnosis(
         source=matrix,
         estimate=estimate,
-        level=float(level),
+        level=level,
         look_alikes=pairs.at(pairs.certain[:n_pairs]),
         uncertain_pairs=pairs.at(pairs.uncertain[:n_pairs]),
         n_look_alikes=len(pairs.certain),
@@ -310,11 +310,3 @@ def diagnose(
         outcomes=outcomes,
         findings=(*outcome_findings(outcomes, level), *findings),
     )
-
-
-def _estimate(estimate: BiEstimate) -> dict[str, Any]:
-    return {name: plain_value(getattr(estimate, name)) for name in ("matrix", "low", "high")}
-
-
-def _record(item: Any) -> dict[str, Any]:
-    return {field.name: plain_value(getattr(item, field.name)) for field in fields(item)}

@@ -27,7 +27,16 @@ from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.reliability import Reliability
 from deconfuse.statistics.similarity import LookAlike, PairTable, standing_out
 
-__all__ = ["EXPLAINED", "Finding", "FindingKind", "biased", "condition", "find", "sure_times"]
+__all__ = [
+    "EXPLAINED",
+    "Finding",
+    "FindingKind",
+    "biased",
+    "condition",
+    "find",
+    "sure_times",
+    "without_bias",
+]
 
 FindingKind = Literal[
     "look_alike", "not_alike", "over_predicted", "under_predicted", "careful", "change", "outcome"
@@ -48,8 +57,6 @@ _HARDLY_TOLD_APART = 0.5
 EXPLAINED = " Other errors of the two classes may explain it."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
-
-
 # Shares of labels that differ less than this many times are nearly even.
 _UNEVEN = 1.5
 _FAVOURS_FREQUENT = (
@@ -62,7 +69,10 @@ _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
     " balanced accuracy rises on other data; plain accuracy may fall."
 )
-_AS_OUTCOME = "`outcomes=`, `--outcomes` in a terminal, or `cm.treat_as_outcome(name)`"
+_AS_OUTCOME = (
+    "count it as an outcome (`outcomes=`, `--outcomes` in a terminal, or"
+    " `cm.treat_as_outcome(name)`)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +119,6 @@ def find(
     """
     similar = _standing_out(pairs, typical, attribution.source, level)
     by_label = {bias.label: bias for bias in biases}
-    never = [bias for bias in biases if bias.verdict == "never right"]
     not_alike: list[Finding] = []
     if reliability.normalized.n_classes > 2:
         # The only pair of two classes is neither more nor less similar than others.
@@ -121,27 +130,22 @@ def find(
         told = (
             f" Ranks are among the {len(pairs.labels):,} classes that are labels and predictions."
         )
-        alike, not_alike = (
-            [replace(one, sentence=one.sentence + told) for one in kind]
-            for kind in (alike, not_alike)
-        )
-    found = (
+        alike, not_alike = _saying(alike, told), _saying(not_alike, told)
+    found = [
         *alike,
         *_biases(biases),
         *not_alike,
-        *_one_sided(biases),
-        *_unrecognized(never, len(biases)),
-        *_unsure_pairs(pairs, typical, by_label, never),
+        *_without_bias(biases),
+        *_unsure_pairs(pairs, typical, by_label),
         *_doubts(reliability),
-    )
+    ]
     if attribution.source.outcomes:
-        found = tuple(replace(one, sentence=_among_named(one.sentence)) for one in found)
+        found = _saying(found, " Counted are the samples for which a class was named.")
     return (*found, *_same_spelling([bias.label for bias in biases]))
 
 
-def _among_named(sentence: str) -> str:
-    """Say of a matrix with outcomes that its counts are those of samples with a class."""
-    return f"{sentence} Counted are the samples for which a class was named."
+def _saying(findings: Sequence[Finding], more: str) -> list[Finding]:
+    return [replace(finding, sentence=finding.sentence + more) for finding in findings]
 
 
 def _standing_out(
@@ -168,6 +172,7 @@ def _look_alike(
     first, second = quoted(pair.first), quoted(pair.second)
     sizes = biases[pair.first].labels, biases[pair.second].labels
     above = ", above 1: more often confused than recognized" if pair.low > 1 else ""
+    raw_rank = " and" if pair.raw_rank == pair.rank else f", {pair.raw_rank}"
     advice = "Look at their samples side by side, and correct labels that are wrong."
     if pair.low > _HARDLY_TOLD_APART:
         advice += " If the difference does not matter to you, merge the two (`merge_classes`)."
@@ -179,8 +184,8 @@ def _look_alike(
             f" {count_text(sizes[0])} {first} are predicted as {second} and"
             f" {count_text(pair.reverse_count)} of {count_text(sizes[1])} {second} as {first};"
             f" estimated similarity {interval_text(pair.similarity, pair.low, pair.high)}{above},"
-            f" {_typical(typical)}; {_ranks(pair)}."
-            f"{'' if beyond_own_errors else EXPLAINED}"
+            f" {_typical(typical)}; rank {pair.rank} by similarity (its lower end){raw_rank} by"
+            f" count.{'' if beyond_own_errors else EXPLAINED}"
         ),
         advice=advice,
         classes=(pair.first, pair.second),
@@ -190,12 +195,6 @@ def _look_alike(
 
 def _typical(typical: float) -> str:
     return f"where the median pair has {significant(typical)}"
-
-
-def _ranks(pair: LookAlike) -> str:
-    if pair.raw_rank == pair.rank:
-        return f"rank {pair.rank} by similarity (its lower end) and by count"
-    return f"rank {pair.rank} by similarity (its lower end), {pair.raw_rank} by count"
 
 
 def biased(biases: Sequence[ClassBias]) -> tuple[list[ClassBias], list[ClassBias]]:
@@ -229,7 +228,8 @@ def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
             if len(known) == 2
             else "The more frequent a class is, the more it tends to be over-predicted"
         ) + _FAVOURS_FREQUENT
-    return [_bias(bias, condition(biases), advice) for bias in (*over, *under)]
+    supposed = condition(biases)
+    return [_bias(bias, supposed, advice) for bias in (*over, *under)]
 
 
 def _favours_frequent(known: Sequence[ClassBias]) -> bool:
@@ -242,13 +242,15 @@ def _favours_frequent(known: Sequence[ClassBias]) -> bool:
     shares, ratios = np.log(labels), np.log([b.ratio for b in known])
     spread = np.sqrt(shares.var() * ratios.var())
     freedom = len(known) - 2
-    quantile = stdtrit(freedom, 0.8) if freedom else 0.0
-    by_chance = quantile / math.hypot(quantile, math.sqrt(freedom)) if freedom else 0.0
+    by_chance = 0.0
+    if freedom:
+        quantile = stdtrit(freedom, 0.8)
+        by_chance = quantile / math.hypot(quantile, math.sqrt(freedom))
     together = np.mean((shares - shares.mean()) * (ratios - ratios.mean()))
     return bool(spread and together > spread * max(0.5, by_chance))
 
 
-def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
+def _bias(bias: ClassBias, supposed: str, advice: str) -> Finding:
     over = bias.verdict == "over"
     # Counts alone may seem to say the opposite, because of how frequent the other classes are.
     is_plain = bias.predictions > bias.labels if over else bias.predictions < bias.labels
@@ -260,7 +262,7 @@ def _bias(bias: ClassBias, condition: str, advice: str) -> Finding:
             f"{name} is {bias.verdict}-predicted{'' if is_plain else _HIDDEN}:"
             f" {plural(bias.predictions, 'prediction', 'predictions')} for"
             f" {plural(bias.labels, 'label', 'labels')},"
-            f" {'and' if is_plain else 'but'} {condition}, it would be predicted {_times(bias)}."
+            f" {'and' if is_plain else 'but'} {supposed}, it would be predicted {_times(bias)}."
         ),
         advice=advice,
         classes=(bias.label,),
@@ -376,57 +378,49 @@ def _why(larger: CellAttribution, true: ClassBias, pred: ClassBias, n_classes: i
     return f"; {' and '.join(told)}" if told else ""
 
 
-def _one_sided(biases: Sequence[ClassBias]) -> list[Finding]:
-    """Return the classes that are never a label or never predicted: what they are is not known."""
-    as_outcome = f"count it as an outcome ({_AS_OUTCOME})"
-    unlabelled = [b for b in biases if b.verdict == "never seen" and b.predictions > 0]
-    unpredicted = [b for b in biases if b.verdict == "never predicted"]
-    absent = [b for b in biases if b.verdict == "never seen" and b.predictions == 0]
+def without_bias(biases: Sequence[ClassBias]) -> dict[str, list[ClassBias]]:
+    """Return the classes whose bias cannot be known, by what is said of them."""
+    unseen = [b for b in biases if b.verdict == "never seen"]
+    return {
+        "never answered with a class": [b for b in biases if b.verdict == "never answered"],
+        "never a label": [b for b in unseen if b.predictions > 0],
+        "neither a label nor predicted": [b for b in unseen if b.predictions == 0],
+        "never predicted": [b for b in biases if b.verdict == "never predicted"],
+        "never recognized": [b for b in biases if b.verdict == "never right"],
+    }
+
+
+def _without_bias(biases: Sequence[ClassBias]) -> list[Finding]:
+    groups = without_bias(biases)
+    times = plural(sum(b.predictions for b in groups["never a label"]), "time", "times")
+    sizes = {what: sum(bias.labels for bias in group) for what, group in groups.items()}
     table = (
         (
-            unlabelled,
-            "never a label, but predicted"
-            f" {plural(sum(b.predictions for b in unlabelled), 'time', 'times')}",
-            f"If this is no class (a refusal, an answer that cannot be read), {as_outcome}."
+            "never a label",
+            f", but predicted {times}",
+            f"If this is no class (a refusal, an answer that cannot be read), {_AS_OUTCOME}."
             " Otherwise add samples of it.",
         ),
         (
-            unpredicted,
-            "never predicted, with"
-            f" {plural(sum(b.labels for b in unpredicted), 'label', 'labels')}",
-            f"Check that {'it was' if len(unpredicted) == 1 else 'they were'} in the training data."
-            f" If one is no class (background, nothing there), {as_outcome}.",
+            "never predicted",
+            f", with {plural(sizes['never predicted'], 'label', 'labels')}",
+            f"Check that {_verb(groups['never predicted'], 'it was', 'they were')} in the training"
+            f" data. If one is no class (background, nothing there), {_AS_OUTCOME}.",
         ),
+        ("neither a label nor predicted", "", "Leave it out of `labels=`, or add samples of it."),
         (
-            absent,
-            "neither a label nor predicted",
-            "Leave it out of `labels=`, or add samples of it.",
+            "never recognized",
+            f": none of {plural(sizes['never recognized'], 'label', 'labels')}",
+            f"If this is no class (background, a refusal), {_AS_OUTCOME}.",
         ),
     )
-    return [
-        _careful(
-            f"{_names(group)} {'is' if len(group) == 1 else 'are'} {what}.",
-            advice,
-            tuple(bias.label for bias in group),
-            len(biases),
-        )
-        for group, what, advice in table
-        if group
-    ]
-
-
-def _unrecognized(never: Sequence[ClassBias], n_classes: int) -> list[Finding]:
-    if not never:
-        return []
-    return [
-        _careful(
-            f"{_names(never)} {_verb(never, 'is', 'are')} never recognized: none of"
-            f" {plural(sum(b.labels for b in never), 'label', 'labels')}.",
-            f"If this is no class (background, a refusal), count it as an outcome ({_AS_OUTCOME}).",
-            tuple(bias.label for bias in never),
-            n_classes,
-        )
-    ]
+    found = []
+    for what, more, advice in table:
+        names = tuple(bias.label for bias in groups[what])
+        if names:
+            sentence = f"{_quoted(names)} {_verb(names, 'is', 'are')} {what}{more}."
+            found.append(_careful(sentence, advice, names, len(biases)))
+    return found
 
 
 def _same_spelling(labels: Sequence[Label]) -> list[Finding]:
@@ -452,7 +446,6 @@ def _unsure_pairs(
     pairs: PairTable,
     typical: float,
     biases: Mapping[Label, ClassBias],
-    never: Sequence[ClassBias],
 ) -> list[Finding]:
     """Return the pairs that may be more similar than the surest one, or not, as one finding."""
     chosen = pairs.uncertain
@@ -461,8 +454,10 @@ def _unsure_pairs(
     together = pairs.counts + pairs.reverse_counts
     chosen = chosen[(pairs.high[chosen] > bar) & (together[chosen] >= _WORTH_A_WORD)]
     # Of a class that is never recognized, more samples would not tell.
-    hopeless = {bias.label for bias in never}
-    known = [not {pair.first, pair.second} & hopeless for pair in pairs.at(chosen)]
+    known = [
+        "never right" not in (biases[pair.first].verdict, biases[pair.second].verdict)
+        for pair in pairs.at(chosen)
+    ]
     chosen = chosen[np.array(known, dtype=bool)]
     if not len(chosen):
         return []
@@ -528,10 +523,6 @@ def _doubts(reliability: Reliability) -> list[Finding]:
 def _careful(sentence: str, advice: str, classes: tuple[Label, ...], n_classes: int) -> Finding:
     severity = len(classes) / n_classes if classes else 1.0
     return Finding("careful", severity, sentence, advice, classes)
-
-
-def _names(items: Sequence[ClassBias]) -> str:
-    return _quoted([item.label for item in items]) if items else ""
 
 
 def _quoted(labels: Sequence[Label]) -> str:

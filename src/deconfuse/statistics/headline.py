@@ -6,14 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, plural, printable, proportion, quoted, tell_apart
 from deconfuse.counts import dense
 from deconfuse.statistics.bias import ClassBias
-from deconfuse.statistics.findings import EXPLAINED, Finding, biased, condition, sure_times
-from deconfuse.statistics.metrics import effective_samples, guessing, has_errors
+from deconfuse.statistics.findings import (
+    EXPLAINED,
+    Finding,
+    biased,
+    condition,
+    sure_times,
+    without_bias,
+)
+from deconfuse.statistics.metrics import effective_labels, guessing, has_errors
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -60,7 +66,7 @@ def headline_of(diagnosis: Diagnosis) -> str:
 
 
 def _plain(sentence: str) -> list[_Statement]:
-    return [(sentence, sentence)]
+    return [(sentence, sentence)] if sentence else []
 
 
 def _totals(diagnosis: Diagnosis) -> str:
@@ -82,7 +88,7 @@ def _lowest_recall(cm: ConfusionMatrix, name: _Namer) -> list[str]:
     """Say which class is recognized least, and what it is taken for; one sample never leads."""
     labels = np.asarray(cm.label_counts, dtype=np.float64)
     hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
-    effective = _effective_labels(cm).round(6)
+    effective = effective_labels(cm).round(6)
     known = np.flatnonzero(effective >= _FEW)
     if not len(known) or not has_errors(cm):
         return []
@@ -122,13 +128,8 @@ def _guessing(cm: ConfusionMatrix) -> list[_Statement]:
     return _plain(told) if beyond <= _SURELY else []
 
 
-def _effective_labels(cm: ConfusionMatrix) -> NDArray[np.float64]:
-    squares = np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
-    return effective_samples(np.asarray(cm.label_counts, dtype=np.float64), squares)
-
-
 def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
-    labels = _effective_labels(cm)
+    labels = effective_labels(cm)
     few = int(((labels > 0) & (labels.round(6) < _FEW)).sum())
     what = "effective labels" if cm.is_weighted else "labels"
     told = f"{plural(few, 'class has', 'classes have')} fewer than {_FEW} {what}."
@@ -138,24 +139,16 @@ def _few_labels(cm: ConfusionMatrix) -> list[_Statement]:
 def _samples(cm: ConfusionMatrix) -> str:
     if cm.is_weighted:
         return f"samples weighing {count_text(cm.total)}"
-    return f"{count_text(cm.total)} {'sample' if cm.total == 1 else 'samples'}"
+    return plural(cm.total, "sample", "samples")
 
 
 def _one_sided(
     biases: Sequence[ClassBias], name: _Namer
 ) -> tuple[list[_Statement], list[_Statement]]:
     """Return what is said of classes on one side only: what is sure, and what may be chance."""
-    unseen = [b for b in biases if b.verdict == "never seen"]
-    groups = {
-        "never answered with a class": [b for b in biases if b.verdict == "never answered"],
-        "never a label": [b for b in unseen if b.predictions > 0],
-        "neither a label nor predicted": [b for b in unseen if b.predictions == 0],
-        "never predicted": [b for b in biases if b.verdict == "never predicted"],
-        "never recognized": [b for b in biases if b.verdict == "never right"],
-    }
     sure: list[str] = []
     unsure: list[str] = []
-    for what, group in groups.items():
+    for what, group in without_bias(biases).items():
         if not group:
             continue
         most = max(group, key=lambda bias: bias.labels)
@@ -165,7 +158,7 @@ def _one_sided(
             f"{name(most.label)}{_others(len(group) - 1)}"
             f" {'is' if len(group) == 1 else 'are'} {what}."
         )
-    return _plain(" ".join(sure)) if sure else [], _plain(" ".join(unsure)) if unsure else []
+    return _plain(" ".join(sure)), _plain(" ".join(unsure))
 
 
 def _similar(findings: Sequence[Finding], name: _Namer) -> list[_Statement]:

@@ -47,20 +47,13 @@ def label_share_test(first: FloatArray, second: FloatArray) -> float:
     (one, uneven), (other, rough) = parts
     variance = 2 * n / (n - 3) * (one - uneven) * (other - rough)
     variance += n**2 / (n - 1) * uneven * rough
-    return _upper_tail(seen, mean, variance)
+    if variance <= 0:
+        return 1.0
+    return float(gamma.sf(seen, mean**2 / variance, scale=variance / mean))
 
 
 def bias_test(first: FloatArray, second: FloatArray) -> float:
-    """Return the p-value of the same predictions given the label, summed over the labels.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_classes, n_classes)
-        Counts of two independent sets of samples.
-
-    Returns
-    -------
-    float
+    """Return the p-value of the same predictions given the label, of independent samples.
 
     Notes
     -----
@@ -108,9 +101,3 @@ def _quadratic_test(away: FloatArray, covariance: FloatArray) -> float:
     kept[np.unique(group, return_index=True)[1]] = False
     solved = np.linalg.solve(covariance[np.ix_(kept, kept)], away[kept])
     return float(chi2.sf(max(float(away[kept] @ solved), 0.0), freedom))
-
-
-def _upper_tail(seen: float, mean: float, variance: float) -> float:
-    if variance <= 0:
-        return 1.0
-    return float(gamma.sf(seen, mean**2 / variance, scale=variance / mean))

@@ -28,7 +28,8 @@ __all__ = [
     "accuracy",
     "balanced_accuracy",
     "cohen_kappa",
-    "estimate_accuracy",
+    "effective_labels",
+    "effective_samples",
     "estimate_balanced_accuracy",
     "guessing",
     "has_errors",
@@ -319,21 +320,6 @@ def plain_scores(cm: ConfusionMatrix) -> dict[str, float]:
     }
 
 
-def estimate_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
-    """Return the accuracy with Wilson's interval.
-
-    Examples
-    --------
-    >>> import deconfuse as dc
-    >>> found = estimate_accuracy(dc.ConfusionMatrix.from_counts([[90, 10], [5, 5]]))
-    >>> f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    '0.86 (0.79 to 0.92)'
-    """
-    check_level(level)
-    n = effective_samples(np.array([cm.total], dtype=np.float64), np.array([cm.variances.sum()]))
-    return _estimate(accuracy(cm), float(n[0]), level)
-
-
 def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Estimate:
     """Return the balanced accuracy with an interval (see `MeanShares`).
 
@@ -345,10 +331,10 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
     '0.70 (0.51 to 0.85)'
     """
     check_level(level)
-    n = effective_samples(_labels(cm), _row_variances(cm))
+    n = effective_labels(cm)
     known = n > 0
     if not known.any():
-        return _estimate(float("nan"), 0.0, level)
+        return Estimate(np.nan, np.nan, np.nan, 0.0)
     recalls = (_hits(cm)[known] / _labels(cm)[known])[None, :]
     mean = MeanShares(recalls, n[known][None, :], np.full(recalls.shape, 1 / recalls.size))
     low, high = mean.limits(float(norm.ppf(0.5 + level / 2)))
@@ -357,16 +343,6 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
 
 def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
     r"""Return recall, precision and F1 of every class, with intervals.
-
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    PerClass
 
     Notes
     -----
@@ -419,15 +395,15 @@ def effective_samples(weights: FloatArray, squares: FloatArray) -> FloatArray:
     return np.divide(weights**2, squares, out=np.zeros_like(weights), where=squares > 0)
 
 
+def effective_labels(cm: ConfusionMatrix) -> FloatArray:
+    """Return the effective number of samples of each true class."""
+    return effective_samples(_labels(cm), _row_variances(cm))
+
+
 def _shares(hits: FloatArray, of: FloatArray, variances: FloatArray, level: float) -> Estimates:
     value = np.divide(hits, of, out=np.full(len(of), np.nan), where=of > 0)
     low, high = wilson(value, effective_samples(of, variances), float(norm.ppf(0.5 + level / 2)))
     return Estimates(value, low, high)
-
-
-def _estimate(value: float, n: float, level: float) -> Estimate:
-    low, high = wilson(np.array([value]), np.array([n]), float(norm.ppf(0.5 + level / 2)))
-    return Estimate(value, float(low[0]), float(high[0]), n)
 
 
 def _hits(cm: ConfusionMatrix) -> FloatArray:

@@ -7,7 +7,7 @@ and change nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -27,11 +27,14 @@ __all__ = [
     "OutcomeChange",
     "OutcomeRate",
     "OutcomeRates",
-    "change_sentence",
     "outcome_changes",
     "outcome_findings",
     "outcome_rates",
 ]
+
+FloatArray = NDArray[np.float64]
+# The rates of two matrices, and how many samples each stands for.
+_TwoRates = tuple[tuple[float, float], tuple[float, float]]
 
 # Draws of the test that all classes have one rate; its smallest p-value is one over this.
 _DRAWS = 1_999
@@ -104,29 +107,16 @@ class OutcomeRates(Sequence[OutcomeRate]):
     def __len__(self) -> int:
         return len(self.rates)
 
-    def __iter__(self) -> Iterator[OutcomeRate]:
-        return iter(self.rates)
-
 
 def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
     """Return how often each outcome occurs per class, with intervals and tests.
 
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-        With outcomes; without any, there are no rates and the coverage is one.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    OutcomeRates
-
     Notes
     -----
-    Intervals are Wilson's. A class is tested against all others by Fisher's exact test, corrected
-    by Holm's method. Whether any classes differ is the chi-square statistic among tables with the
-    same margins. Weighted counts enter as their effective numbers of samples.
+    Without outcomes there are no rates, and the coverage is one. Intervals are Wilson's. A class is
+    tested against all others by Fisher's exact test, corrected by Holm's method. Whether any
+    classes differ is the chi-square statistic among tables with the same margins. Weighted counts
+    enter as their effective numbers of samples.
 
     Examples
     --------
@@ -140,25 +130,34 @@ def outcome_rates(cm: ConfusionMatrix, level: float = 0.95) -> OutcomeRates:
     ('b', 0.48, 0.0, True)
     """
     unit = _unit(cm)
-    answered = np.asarray(cm.label_counts, dtype=np.float64)
-    predicted = np.asarray(cm.prediction_counts, dtype=np.float64)
-    said = np.asarray(cm.outcome_counts, dtype=np.float64)
-    background = np.asarray(cm.background_counts, dtype=np.float64).T
+    sides = _sides(cm)
     rates: list[OutcomeRate] = []
     p_values: dict[tuple[str, str], float] = {}
-    answers = ("answer", said, answered + said.sum(axis=1))
-    nothing = ("background", background, predicted + background.sum(axis=1))
-    for side, counts, totals in (answers, nothing):
+    for side, (counts, totals) in sides.items():
         for k, outcome in enumerate(cm.outcomes):
             if counts[:, k].any():
                 rates += _rates_of(cm.labels, outcome, side, (counts[:, k], totals), level, unit)
                 p_values[outcome, side] = _p_of_equal_rates(counts[:, k] * unit, totals * unit)
-    total = float((answered + said.sum(axis=1)).sum())
-    coverage = float(answered.sum()) / total if total else float("nan")
-    low, high = wilson(
-        np.array([coverage]), np.array([total * unit]), float(norm.ppf(0.5 + level / 2))
-    )
-    return OutcomeRates(tuple(rates), coverage, (float(low[0]), float(high[0])), p_values, unit)
+    total = float(sides["answer"][1].sum())
+    answered = float(cm.label_counts.astype(np.float64).sum())
+    coverage = answered / total if total else float("nan")
+    interval = _interval(coverage, total * unit, level)
+    return OutcomeRates(tuple(rates), coverage, interval, p_values, unit)
+
+
+def _sides(cm: ConfusionMatrix) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return how many samples of each class have each outcome, and how many there are of each."""
+    said = cm.outcome_counts.astype(np.float64)
+    background = cm.background_counts.T.astype(np.float64)
+    return {
+        "answer": (said, cm.label_counts + said.sum(axis=1)),
+        "background": (background, cm.prediction_counts + background.sum(axis=1)),
+    }
+
+
+def _interval(share: float, n: float, level: float) -> tuple[float, float]:
+    low, high = wilson(np.array([share]), np.array([n]), float(norm.ppf(0.5 + level / 2)))
+    return float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +237,7 @@ def right_of_all(
 ) -> ScoreDifference:
     """Return how many of all samples are right, where an answer that is no class is not.
 
-    Parameters
-    ----------
-    first, second : ConfusionMatrix
-        Of the same classes.
-    level : float
-        Of the interval.
-    equal_shares : bool
-        Whether classes are weighted alike on both sides, since the labels differ.
+    With ``equal_shares``, classes are weighted alike on both sides, since the labels differ.
 
     Examples
     --------
@@ -260,63 +252,38 @@ def right_of_all(
     """
     tables = []
     for cm in (first, second):
-        totals = np.asarray(cm.label_counts, dtype=np.float64) + cm.outcome_counts.sum(axis=1)
-        hits = np.asarray(cm.counts.diagonal(), dtype=np.float64)
+        hits, totals = cm.counts.diagonal(), _sides(cm)["answer"][1]
         tables.append((hits * _unit(cm), totals * _unit(cm)))
-    if equal_shares:
-        return share_difference(*_at_equal_shares(tables), level)
-    one, other = ((float(hits.sum()), float(totals.sum())) for hits, totals in tables)
-    shares = one[0] / one[1], other[0] / other[1]
-    return share_difference(shares, (one[1], other[1]), level)
+    rates = _at_equal_shares(tables) if equal_shares else _of_all(tables)
+    return share_difference(*rates, level)
 
 
-def _outcome_table(
-    cm: ConfusionMatrix, outcome: str, side: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _outcome_table(cm: ConfusionMatrix, outcome: str, side: str) -> tuple[FloatArray, FloatArray]:
     """Return the samples of each class with the outcome, and all of each, as effective samples."""
-    said, named = cm.outcome_counts, cm.label_counts
-    if side == "background":
-        said, named = cm.background_counts.T, cm.prediction_counts
+    said, totals = _sides(cm)[side]
     counts = np.zeros(cm.n_classes)
     if outcome in cm.outcomes:
-        counts = np.asarray(said[:, cm.outcomes.index(outcome)], dtype=np.float64)
-    totals = np.asarray(named, dtype=np.float64) + said.sum(axis=1)
+        counts = said[:, cm.outcomes.index(outcome)]
     return counts * _unit(cm), totals * _unit(cm)
 
 
-def _at_equal_shares(
-    tables: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _at_equal_shares(tables: list[tuple[FloatArray, FloatArray]]) -> _TwoRates:
     """Return the mean rate of both sides, and how many samples each stands for."""
-    (one, n), (other, m) = tables
+    (_, n), (_, m) = tables
     both = (n > 0) & (m > 0)
-    weights = np.zeros_like(n)
-    weights[both] = n[both] * m[both] / (n[both] + m[both])
     if not both.any():
-        # No class has samples on both sides: the rates are those of all samples.
-        return (
-            (float(one.sum() / n.sum()), float(other.sum() / m.sum())),
-            (float(n.sum()), float(m.sum())),
-        )
+        return _of_all(tables)
+    weights = np.divide(n * m, n + m, out=np.zeros_like(n), where=both)
     weights /= weights.sum()
     shares = [float((weights[both] * c[both] / t[both]).sum()) for c, t in tables]
     samples = [float(1 / (weights[both] ** 2 / t[both]).sum()) for _, t in tables]
     return (shares[0], shares[1]), (samples[0], samples[1])
 
 
-def change_sentence(change: OutcomeChange, level: float) -> str:
-    """Return what is said of one outcome in two matrices."""
-    what = "answers that are" if change.side == "answer" else "predictions whose label is"
-    verdict = "no difference shown"
-    if change.p_value < 1 - level:
-        verdict = "rose" if change.difference > 0 else "fell"
-    points = [100 * value for value in (change.difference, change.low, change.high)]
-    p = "p < 0.001" if change.p_value < 1e-3 else f"p = {change.p_value:.2g}"
-    return (
-        f"{what} {quoted(change.outcome)}: {verdict}, {percent_text(change.first)} →"
-        f" {percent_text(change.second)}, difference {points[0]:+.2g} points"
-        f" ({points[1]:+.2g} to {points[2]:+.2g}), {p}"
-    )
+def _of_all(tables: list[tuple[FloatArray, FloatArray]]) -> _TwoRates:
+    """Return the rate of all samples of both sides, and how many these are."""
+    (one, n), (other, m) = ((float(c.sum()), float(t.sum())) for c, t in tables)
+    return (one / n, other / m), (n, m)
 
 
 def _unit(cm: ConfusionMatrix) -> float:
@@ -329,7 +296,7 @@ def _rates_of(
     labels: Sequence[Label],
     outcome: str,
     side: str,
-    table: tuple[NDArray[np.float64], NDArray[np.float64]],
+    table: tuple[FloatArray, FloatArray],
     level: float,
     unit: float,
 ) -> list[OutcomeRate]:
@@ -356,7 +323,7 @@ def _p_against_others(count: float, total: float, all_counts: float, all_totals:
     return float(fisher_exact(table).pvalue) if total and total < all_totals else 1.0
 
 
-def _p_of_equal_rates(counts: NDArray[np.float64], totals: NDArray[np.float64]) -> float:
+def _p_of_equal_rates(counts: FloatArray, totals: FloatArray) -> float:
     """Return the p-value of one rate for all classes, exact given the margins, by draws."""
     sizes = np.rint(totals).astype(np.int64)
     n_outcome = int(np.rint(counts).sum())
@@ -364,7 +331,7 @@ def _p_of_equal_rates(counts: NDArray[np.float64], totals: NDArray[np.float64]) 
         return 1.0
     expected = sizes * (n_outcome / sizes.sum())
 
-    def statistic(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    def statistic(drawn: FloatArray) -> FloatArray:
         return ((drawn - expected)[..., sizes > 0] ** 2 / expected[sizes > 0]).sum(axis=-1)
 
     rng = np.random.default_rng(_SEED)
@@ -377,7 +344,7 @@ def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
     """Return what is said of outcomes: classes in which one is more frequent, else its total."""
     found = []
     for (outcome, side), p_value in rates.p_values.items():
-        chosen = [r for r in rates if (r.outcome, r.side) == (outcome, side) and r.total > 0]
+        chosen = [r for r in rates.rates if (r.outcome, r.side) == (outcome, side) and r.total > 0]
         frequent = [r for r in chosen if r.rate > r.others and r.p_value < 1 - level]
         if p_value < 1 - level and frequent:
             ordered = sorted(frequent, key=lambda rate: -rate.low)
@@ -388,34 +355,39 @@ def outcome_findings(rates: OutcomeRates, level: float) -> tuple[Finding, ...]:
 
 
 def _class_finding(rate: OutcomeRate) -> Finding:
-    name, outcome = quoted(rate.label), quoted(rate.outcome)
-    of = f"{count_text(rate.count)} of {count_text(rate.total)}"
-    share = f"{percent_text(rate.rate)} ({percent_text(rate.low)} to {percent_text(rate.high)})"
-    others = f"for the other classes together {percent_text(rate.others)}"
+    sentence = (
+        f"{_occurrence(rate, rate.count, rate.total)} of {quoted(rate.label)}:"
+        f" {_percent(rate.rate, rate.low, rate.high)}, for the other classes together"
+        f" {percent_text(rate.others)}."
+    )
     if rate.side == "answer":
-        sentence = f"{outcome} is the answer for {of} samples of {name}: {share}, {others}."
         advice = (
             "Look at these samples first. Accuracy, similarity and prediction bias are those of"
             " the samples for which a class was named."
         )
     else:
-        sentence = f"The label is {outcome} in {of} predictions of {name}: {share}, {others}."
         advice = "Look at these predictions: nothing of a class was there. A threshold may help."
     cell = (rate.label, rate.outcome) if rate.side == "answer" else (rate.outcome, rate.label)
     return Finding("outcome", min(rate.rate, 1.0), sentence, advice, (rate.label,), (cell,))
 
 
 def _total_finding(chosen: Sequence[OutcomeRate], level: float, unit: float) -> Finding:
-    count, total = (sum(getattr(rate, name) for rate in chosen) for name in ("count", "total"))
+    count, total = sum(rate.count for rate in chosen), sum(rate.total for rate in chosen)
     share = count / total
-    z = float(norm.ppf(0.5 + level / 2))
-    low, high = wilson(np.array([share]), np.array([total * unit]), z)
-    outcome, of = quoted(chosen[0].outcome), f"{count_text(count)} of {count_text(total)}"
-    what = f"{outcome} is the answer for {of} samples"
-    if chosen[0].side == "background":
-        what = f"The label is {outcome} in {of} predictions"
     sentence = (
-        f"{what}: {percent_text(share)} ({percent_text(float(low[0]))} to"
-        f" {percent_text(float(high[0]))}). No class is shown to get it more often."
+        f"{_occurrence(chosen[0], count, total)}:"
+        f" {_percent(share, *_interval(share, total * unit, level))}. No class is shown to get it"
+        " more often."
     )
     return Finding("outcome", min(share, 1.0), sentence, "", ())
+
+
+def _occurrence(rate: OutcomeRate, count: float, total: float) -> str:
+    outcome, of = quoted(rate.outcome), f"{count_text(count)} of {count_text(total)}"
+    if rate.side == "answer":
+        return f"{outcome} is the answer for {of} samples"
+    return f"The label is {outcome} in {of} predictions"
+
+
+def _percent(share: float, low: float, high: float) -> str:
+    return f"{percent_text(share)} ({percent_text(low)} to {percent_text(high)})"

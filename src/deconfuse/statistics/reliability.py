@@ -16,6 +16,7 @@ from deconfuse._memory import refuse_if_too_large
 from deconfuse._text import significant
 from deconfuse.normalization import Normalized
 from deconfuse.statistics.cells import sample_unit
+from deconfuse.statistics.metrics import effective_samples
 
 __all__ = ["FEW_LABELS", "FEW_SAMPLES", "CellFlags", "ClassReliability", "Grade", "Reliability"]
 
@@ -143,10 +144,11 @@ class Reliability:
         weights = _weights(self.normalized, cells)
         weighted = weights * cells.data
         noise = weights**2 * counts.entry_variances
-        return (
-            _effective(cells.row, weighted, noise, len(self)),
-            _effective(cells.col, weighted, noise, len(self)),
+        rows, columns = (
+            effective_samples(_sums(at, weighted, len(self)), _sums(at, noise, len(self)))
+            for at in (cells.row, cells.col)
         )
+        return rows, columns
 
     @cached_property
     def classes(self) -> tuple[ClassReliability, ...]:
@@ -236,12 +238,3 @@ def _log_weights(normalized: Normalized) -> tuple[FloatArray, FloatArray]:
 
 def _sums(groups: NDArray[np.intp], values: FloatArray, n_groups: int) -> FloatArray:
     return np.asarray(np.bincount(groups, values, minlength=n_groups), dtype=np.float64)
-
-
-def _effective(
-    groups: NDArray[np.intp], weighted: FloatArray, noise: FloatArray, n_groups: int
-) -> FloatArray:
-    """Return Kish's effective sample size of each group, zero where it is empty."""
-    squares = _sums(groups, noise, n_groups)
-    sums = _sums(groups, weighted, n_groups)
-    return np.divide(sums**2, squares, out=np.zeros(n_groups), where=squares > 0)

@@ -183,25 +183,19 @@ class Scores:
 
     def accuracy(self, level: float) -> ScoreDifference:
         """Return the accuracy of both."""
-        n = [np.array([cells.values.sum()]) for cells in self._both]
-        # From the errors: without any, rounding must not make it more or less than one.
-        values = [
-            1 - (cells.values * ~np.eye(len(cells.values), dtype=bool)).sum() / total
-            for cells, total in zip(self._both, n, strict=True)
-        ]
-        samples = [
-            effective_samples(total, np.array([cells.variances.sum()]))
-            for cells, total in zip(self._both, n, strict=True)
-        ]
-        together = np.zeros(1)
-        if self.agreed is not None:
-            together = self.agreed.diagonal().sum() / n[0] - values[0] * values[1]
-        correlation = _correlation(together, *(v * (1 - v) for v in values))
-        sides = _singles(values, samples)
+        values, samples = [], []
+        for cells in self._both:
+            total = np.array([cells.values.sum()])
+            # From the errors: without any, rounding must not make it more or less than one.
+            errors = (cells.values * ~np.eye(len(cells.values), dtype=bool)).sum()
+            values.append(1 - errors / total)
+            samples.append(effective_samples(total, np.array([cells.variances.sum()])))
         if self.agreed is None:
-            return _difference(Proportions(sides, correlation), level)
+            return share_difference(values, samples, level)
+        together = self.agreed.diagonal().sum() / self.first.values.sum() - values[0] * values[1]
+        correlation = _correlation(together, *(v * (1 - v) for v in values))
         moved = np.array([[sum(float(only.sum()) for only in self._only_right())]])
-        return _difference(Proportions(sides, correlation, moved), level)
+        return _difference(Proportions(_singles(values, samples), correlation, moved), level)
 
     @property
     def shared(self) -> NDArray[np.intp]:
@@ -294,12 +288,8 @@ class Scores:
     ) -> Proportions:
         """Return weighted means of shares of true classes, in both matrices.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int of shape (n_means, n_shares)
-            Each share is that of the samples of a row which are in this column.
-        weights : ndarray of shape (n_means, n_shares)
-            Sum to one in every row.
+        All of shape (n_means, n_shares): each share is that of the samples of a row which are in
+        this column; the weights of a mean sum to one.
         """
         shares = [_rates(cells)[rows, columns] for cells in self._both]
         n = [self._samples(cells)[rows] for cells in self._both]
@@ -350,13 +340,7 @@ def tango(
 ) -> tuple[FloatArray, FloatArray]:
     """Return Tango's score interval (1998) of the change of a proportion of paired samples.
 
-    Parameters
-    ----------
-    gained, lost : ndarray of shape (n_proportions,)
-        How many of the samples are counted after and not before, and the reverse.
-    n : ndarray of shape (n_proportions,)
-    z : float
-        Standard deviations of a normal distribution.
+    Of the ``n`` samples some are counted after and not before (gained), others the reverse (lost).
 
     Examples
     --------
@@ -427,7 +411,7 @@ def _correlation(together: FloatArray, first: FloatArray, second: FloatArray) ->
 
 
 def share_difference(
-    shares: tuple[float, float], samples: tuple[float, float], level: float
+    shares: Sequence[ArrayLike], samples: Sequence[ArrayLike], level: float
 ) -> ScoreDifference:
     """Return how two independent shares of so many samples each differ, second minus first.
 
