@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -150,7 +151,7 @@ def test_sums_of_the_engine_equal_memory(
     monkeypatch.setattr(frame_cells, "_SUMS", 7)
     shifted = Samples(DATA.embeddings[:, :4] + 1e4, DATA.y_true, DATA.y_pred)
     frame = constructor(columns_of(shifted))
-    points = frame_geometry._as_frame(frame).lazy()
+    points = nw.from_native(frame).lazy()
     names = EMBEDDING[:4]
     moments = frame_cells._by_sums(points.select(*names), names)
     assert moments is not None

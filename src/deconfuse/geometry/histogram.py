@@ -130,19 +130,8 @@ def minimum_overlaps(
 ) -> list[FloatArray | scipy.sparse.csr_array]:
     r"""Return :math:`\sum_v \min(H_i(v), \hat H_j(v))` for several weightings at once.
 
-    Parameters
-    ----------
-    counts : CellCounts
-        Where the points are.
-    amounts : list of ndarray
-        One a weighting: the weight of each row of ``counts``.
-    sparse : bool
-        Whether the results are sparse arrays, for classes too many for a dense matrix.
-
-    Returns
-    -------
-    list
-        One (n_classes, n_classes) matrix a weighting, true classes on rows.
+    ``amounts`` has the weight of each row of ``counts``, once a weighting; each gives a matrix with
+    true classes on rows, sparse where the classes are too many for a dense one.
     """
     labels, predictions = counts.label_table, counts.prediction_table
     label_heights = np.stack([labels.heights(amount) for amount in amounts])
