@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from deconfuse.cli.app import app
 from deconfuse.experiments import sweep
 from deconfuse.experiments.records import read_records, write_record
-from deconfuse.experiments.sweep import executor_crew, plan_runs
+from deconfuse.experiments.sweep import plan_runs
 
 RUNNER = CliRunner()
 
@@ -72,7 +73,7 @@ def test_reproduce_from_data_to_text(
     require("torch")
     # The slice is known to this process only, so the runs stay in it.
     with ThreadPoolExecutor(1) as pool:
-        monkeypatch.setattr(sweep, "local_crew", lambda *_: executor_crew(pool, 1))
+        monkeypatch.setattr(sweep, "local_crew", lambda *_: nullcontext(sweep.Crew(pool, 1)))
         results = tmp_path / "results"
         options = ["--data", str(data), "--results", str(results), "--no-keep-arrays"]
         arguments = ["reproduce", "--dataset", "mnist", "--alpha", "1", "--seeds", "2", *options]

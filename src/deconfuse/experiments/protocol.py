@@ -16,13 +16,7 @@ from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfi
 from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import measure, train_run
-from deconfuse.experiments.sweep import (
-    Places,
-    SweepError,
-    executor_crew,
-    plan_runs,
-    run_sweep,
-)
+from deconfuse.experiments.sweep import Crew, Places, SweepError, plan_runs, run_sweep
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
@@ -123,7 +117,8 @@ def run_protocol(
         _refuse_other_data(records, dataset, configs)
         with ThreadPoolExecutor(1) if executor is None else nullcontext(executor) as chosen:
             try:
-                run_sweep(configs, places, executor_crew(chosen, _IN_FLIGHT), run=job)
+                crew = Crew(chosen, _IN_FLIGHT)
+                run_sweep(configs, places, lambda: nullcontext(crew), run=job)
             except SweepError as error:
                 if folder is not None:
                     raise
