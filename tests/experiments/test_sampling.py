@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from deconfuse import InputError
 from deconfuse.experiments.tasks import (
-    balanced_sizes,
     dirichlet_sizes,
     keep_samples,
     rotate_quarters,
@@ -56,15 +55,6 @@ def test_smaller_alpha_is_more_heterogeneous() -> None:
         for a in (10.0, 3.0, 1.0, 0.3, 0.1)
     ]
     assert spreads == sorted(spreads, reverse=True)
-
-
-def test_unknown_rule() -> None:
-    with pytest.raises(InputError, match='`sampling` must be "relative", "budget" or "equal-size"'):
-        dirichlet_sizes(np.ones(2, dtype=np.int64), 1.0, np.random.default_rng(0), "balanced")
-
-
-def test_balanced_is_the_smallest() -> None:
-    assert balanced_sizes(np.array([7, 4, 9])).tolist() == [4, 4, 4]
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 2**32))

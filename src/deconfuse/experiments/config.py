@@ -59,13 +59,8 @@ class TrainingConfig:
     stop_at: float = 0.6
 
     def __post_init__(self) -> None:
-        positive = {
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "max_epochs": self.max_epochs,
-        }
-        for name, value in positive.items():
-            if not value > 0:
+        for name in ("batch_size", "learning_rate", "max_epochs"):
+            if not (value := getattr(self, name)) > 0:
                 raise InputError(f"`{name}` must be positive, got {value!r}.")
 
 
@@ -110,8 +105,6 @@ class RunConfig:
     n_components: int = 10
 
     def __post_init__(self) -> None:
-        if not self.dataset or not self.model:
-            raise InputError("`dataset` and `model` must have a name, got an empty one.")
         check_name(self.dataset, "dataset")
         is_whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
         if not is_whole or self.seed < 0:
@@ -127,8 +120,7 @@ class RunConfig:
                 f'{self.alpha!r} with sampling "{self.sampling}".'
             )
         if self.alpha is not None:
-            is_number = isinstance(self.alpha, int | float | np.integer | np.floating)
-            if not (is_number and np.isfinite(self.alpha) and self.alpha > 0):
+            if not isinstance(self.alpha, int | float | np.number) or not 0 < self.alpha < np.inf:
                 raise InputError(f"`alpha` must be positive and finite, got {self.alpha!r}.")
             # 1 and 1.0 are one configuration, so they must have one hash.
             object.__setattr__(self, "alpha", float(self.alpha))

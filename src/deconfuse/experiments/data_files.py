@@ -79,39 +79,26 @@ class DatasetSpec:
     """What is known of one dataset before a byte of it is read.
 
     ``releases`` lists the sets of files that hold the whole dataset; any one of them will do.
+    ``transform`` is done to the images before training: rotation is the paper's, scaling ours.
     """
 
     name: str
     title: str
     architecture: Literal["small", "large-3", "large-5"]
-    is_rotated: bool
+    transform: Literal["standardize", "rotate"]
     classes: tuple[str, ...]
     folder: str
     releases: tuple[tuple[DataFile, ...], ...]
     downloads: tuple[Download, ...]
 
-    @property
-    def transform(self) -> Literal["standardize", "rotate"]:
-        """What is done to the images before training: rotation is the paper's, scaling ours."""
-        return "rotate" if self.is_rotated else "standardize"
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """The files of every release."""
-        return tuple(file for release in self.releases for file in release)
-
 
 def _spec(name: str, facts: dict[str, Any]) -> DatasetSpec:
-    return DatasetSpec(
-        name=name,
-        title=facts["title"],
-        architecture=facts["architecture"],
-        is_rotated=facts["is_rotated"],
-        classes=tuple(facts["classes"]),
-        folder=facts["folder"],
-        releases=tuple(tuple(DataFile(*file) for file in files) for files in facts["releases"]),
-        downloads=tuple(Download(*item) for item in facts["downloads"]),
-    )
+    read = {
+        "classes": tuple(facts["classes"]),
+        "releases": tuple(tuple(DataFile(*file) for file in some) for some in facts["releases"]),
+        "downloads": tuple(Download(*item) for item in facts["downloads"]),
+    }
+    return DatasetSpec(**{**facts, **read, "name": name})
 
 
 _FACTS = tomllib.loads(files(__package__).joinpath("catalogue.toml").read_text("utf-8"))
@@ -234,12 +221,17 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
         When data folder and source together hold no complete release. The files that were
         right are kept, so the rest may come from another source.
     """
-    wanted = {file.name + packing: (file, packing) for file in spec.files for packing in _PACKINGS}
+    wanted = {
+        file.name + packing: (file, packing)
+        for release in spec.releases
+        for file in release
+        for packing in _PACKINGS
+    }
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
     wrong = []
     try:
-        for place, read in _entries(source, spec, set(wanted)):
+        for place, read in _entries(source):
             file, packing = wanted.get(place.name, (None, ""))
             if file is None or not check_file(folder, spec, file).problem:
                 continue
@@ -265,14 +257,12 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
         )
 
 
-def _entries(
-    source: Path, spec: DatasetSpec, wanted: set[str]
-) -> Iterator[tuple[PurePath, Callable[[], bytes]]]:
-    """Yield the place of each file in a folder or archive, and how to read it."""
+def _entries(source: Path) -> Iterator[tuple[PurePath, Callable[[], bytes]]]:
+    """Yield the place of each file in a folder or archive, or of a file itself; and how to read."""
     if source.is_dir():
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             yield path.relative_to(source), path.read_bytes
-    elif source.is_file() and tarfile.is_tarfile(source):
+    elif tarfile.is_tarfile(source):
         with tarfile.open(source) as archive:
             for member in archive:
                 if (stream := archive.extractfile(member)) is not None:
@@ -281,14 +271,8 @@ def _entries(
         with zipfile.ZipFile(source) as zipped:
             for entry in zipped.infolist():
                 yield PurePosixPath(entry.filename), partial(zipped.read, entry)
-    elif source.is_file() and source.name in wanted:
-        yield Path(source.name), source.read_bytes
     else:
-        raise InputError(
-            f"`--from` must be a folder, a whole tar or zip archive, or a file of {spec.title}, "
-            f"but {source} is none of them.",
-            hint="give the folder or archive that holds the dataset's files.",
-        )
+        yield Path(source.name), source.read_bytes
 
 
 def download(
@@ -302,7 +286,7 @@ def download(
     """
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
-    files = {file.name + packing: file for file in spec.files for packing in _PACKINGS}
+    files = {f"{file.name}.gz": file for file in spec.releases[0]}
     for item in spec.downloads:
         if item.is_archive:
             is_there = is_complete(folder, spec)

@@ -198,16 +198,8 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
         *batches, last = (read_labelled_records(content) for content in contents.values())
         images, labels = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
         parts = [(images, labels), last]
-    (train, train_labels), (test_images, test_labels) = parts
-    return Dataset(
-        spec.name,
-        train,
-        train_labels,
-        test_images,
-        test_labels,
-        spec.classes,
-        transform=spec.transform,
-    )
+    train, test = parts
+    return Dataset(spec.name, *train, *test, spec.classes, transform=spec.transform)
 
 
 def read_idx(content: bytes) -> Bytes:

@@ -28,7 +28,6 @@ __all__ = [
     "Task",
     "TrainFunction",
     "balanced_accuracy",
-    "balanced_sizes",
     "dirichlet_sizes",
     "draw_task",
     "keep_samples",
@@ -38,17 +37,6 @@ __all__ = [
 
 #: The share of every class that is kept whatever the draw.
 FLOOR = 0.2
-
-
-def balanced_sizes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cut every class to the size of the smallest.
-
-    Examples
-    --------
-    >>> balanced_sizes(np.array([5, 3, 9]))
-    array([3, 3, 3])
-    """
-    return np.full_like(sizes, sizes.min())
 
 
 def dirichlet_sizes(
@@ -72,14 +60,10 @@ def dirichlet_sizes(
     array([ 515,  200, 1000,  468])
     """
     share = rng.dirichlet(np.full(len(sizes), alpha))
-    if sampling in ("relative", "equal-size"):
-        rest = sizes * (share / share.max())
-    elif sampling == "budget":
+    if sampling == "budget":
         rest = np.minimum(sizes, share * sizes.sum())
     else:
-        raise InputError(
-            f'`sampling` must be "relative", "budget" or "equal-size", got {sampling!r}.'
-        )
+        rest = sizes * (share / share.max())
     kept: NDArray[np.int64] = np.floor(FLOOR * sizes + (1 - FLOOR) * rest + 0.5).astype(np.int64)
     if sampling == "equal-size":
         return np.full_like(sizes, min(kept.sum() // len(sizes), sizes.min()))
@@ -256,7 +240,7 @@ def _draw(
     # Sizes and samples come from one stream, one after the other.
     rng = random_state(config, f"{part} set")
     if config.alpha is None:
-        sizes = balanced_sizes(there)
+        sizes = np.full_like(there, there.min())
     else:
         sizes = dirichlet_sizes(there, config.alpha, rng, config.sampling)
     if not sizes.all():
