@@ -49,8 +49,9 @@ def pack(folder: Path, name: str, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "stl10"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("folder", "mnist"), ("zip", "cifar10"), ("tar.gz", "stl10")]
+)
 def test_take_from(kind: str, name: str, data: Path, tmp_path: Path) -> None:
     source, target = pack(data, name, kind), tmp_path / "new"
     take_from(source, target, CATALOGUE[name])
@@ -74,18 +75,13 @@ def twins(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 LAYOUTS = [("MNIST/raw", "FashionMNIST/raw"), ("mnist", "fashion_mnist"), ("b", "a")]
 
 
-@pytest.mark.parametrize("kind", ["folder", "tar"])
 @pytest.mark.parametrize("folders", LAYOUTS)
 def test_twins_with_the_same_file_names_are_told_apart_by_content(
-    folders: tuple[str, str], kind: str, twins: Path, tmp_path: Path
+    folders: tuple[str, str], twins: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "found"
     for name, folder in zip(("mnist", "fashion-mnist"), folders, strict=True):
         shutil.copytree(twins / name, source / folder)
-    if kind == "tar":
-        with tarfile.open(tmp_path / "found.tar", "w") as tar:
-            tar.add(source, arcname="found")
-        source = tmp_path / "found.tar"
     for name in ("mnist", "fashion-mnist"):
         take_from(source, tmp_path / "new", CATALOGUE[name])
         assert is_complete(tmp_path / "new", CATALOGUE[name])
@@ -128,12 +124,6 @@ def test_a_broken_packed_file_is_not_taken(data: Path, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(InputError, match=r"idx3-ubyte\.gz must be a complete packed file"):
         take_from(data / "mnist", tmp_path / "new", CATALOGUE["mnist"])
-
-
-def test_what_a_source_lacks_is_named(data: Path, tmp_path: Path) -> None:
-    (data / "cifar10" / "data_batch_2.bin").unlink()
-    with pytest.raises(InputError, match=r"files of CIFAR-10, but: data_batch_2\.bin is missing"):
-        take_from(data / "cifar10", tmp_path / "new", CATALOGUE["cifar10"])
 
 
 @pytest.mark.parametrize(("kind", "keep"), [("tar.gz", -2000), ("tar.gz", 60), ("zip", -2000)])
@@ -207,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as running:
         running.files, running.asked = {}, []
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield running
         running.shutdown()
@@ -249,8 +239,7 @@ def test_download(name: str, data: Path, server: Server, tmp_path: Path) -> None
     assert load_dataset(name, target).n_classes == 10
 
 
-@pytest.mark.parametrize("name", ["mnist", "cifar10"])
-@pytest.mark.parametrize("knows_ranges", [True, False])
+@pytest.mark.parametrize(("name", "knows_ranges"), [("mnist", True), ("cifar10", False)])
 def test_a_broken_download_goes_on_where_it_stopped(
     name: str, knows_ranges: bool, data: Path, server: Server, tmp_path: Path
 ) -> None:
