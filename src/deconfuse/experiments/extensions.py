@@ -17,6 +17,7 @@ from deconfuse.experiments.analysis import (
     Sample,
     Scores,
     datasets_of,
+    difference,
     normalizations,
     score_records,
 )
@@ -101,9 +102,9 @@ def _other_methods(scores: Scores) -> str:
         for dataset in scores.datasets():
             for alpha in scores.alphas(dataset):
                 bi = Question(dataset, alpha, "balanced", "bi", "overlap")
-                own, other = scores.by_seed(bi), scores.by_seed(bi._replace(method=method))
-                if shared := sorted(own.keys() & other.keys()):
-                    gaps.append(100 * float(np.mean([other[s] - own[s] for s in shared])))
+                other = scores.by_seed(bi._replace(method=method))
+                if gap := difference(other, scores.by_seed(bi)):
+                    gaps.append(100 * Sample.of(gap).mean)
         if gaps:
             words.append(f"{method} {min(gaps):+.1f} to {max(gaps):+.1f} points")
     if not words:
@@ -115,18 +116,17 @@ def _other_methods(scores: Scores) -> str:
 
 
 def _accuracy_gains(records: Sequence[Record]) -> str:
-    gains = []
-    for record in records:
-        if record.config.sampling == "relative" and record.rebalanced is not None:
-            recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
-            gains.append((record.config.dataset, float(recalls.mean()) - record.balanced_accuracy))
-    if not gains:
+    cells = []
+    for dataset, mine in datasets_of(records).items():
+        gains = []
+        for record in mine:
+            if record.config.sampling == "relative" and record.rebalanced is not None:
+                recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
+                gains.append(float(recalls.mean()) - record.balanced_accuracy)
+        if gains:
+            cells.append(f"{dataset_title(dataset)} {100 * np.mean(gains):+.1f}")
+    if not cells:
         return ""
-    names = dict.fromkeys(name for name, _ in gains)
-    cells = [
-        f"{dataset_title(name)} {100 * np.mean([g for d, g in gains if d == name]):+.1f}"
-        for name in names
-    ]
     return (
         "- Balanced accuracy gained by `Rebalancer`, fitted on one half of the test set and used "
         f"on the other, in points: {', '.join(cells)}."
@@ -284,10 +284,9 @@ def _geometry_numbers(
 ) -> list[object]:
     own = np.einsum("rii->ri", table)
     others = np.where(np.eye(len(WEIGHTINGS), dtype=bool), -np.inf, table).max(axis=2)
-    columns = (own.mean(axis=1), (own - others).mean(axis=1))
     weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
     numbers: list[object] = [float(np.mean(shares))]
-    for values in (*columns, weaker):
+    for values in (own.mean(axis=1), (own - others).mean(axis=1), weaker):
         sample = Sample(np.array([values[seeds == seed].mean() for seed in np.unique(seeds)]))
         numbers += [sample.mean, *sample.interval()]
     return [*numbers, float(np.mean(own > others)), len(np.unique(seeds))]

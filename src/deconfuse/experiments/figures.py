@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deconfuse as dc
-from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
+from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, normalizations
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.records import Record
@@ -193,16 +193,7 @@ def draw_curves(
 ) -> Figure:
     """Draw means over seeds against heterogeneity, with Student's t intervals.
 
-    All panels of a row have one scale.
-
-    Parameters
-    ----------
-    scores : Scores
-        What to draw.
-    targets : sequence of (target, metric, words)
-        One row of panels each; ``words`` is the label of its axis.
-    methods : sequence of str
-        The curves.
+    Each target (its name, a metric, the label of its axis) has a row of panels with one scale.
     """
     datasets = scores.datasets()
     figure, axes = _grid(
@@ -232,25 +223,14 @@ def draw_shuffled(scores: Scores) -> Figure:
         axes[0, column].set_title(dataset_title(dataset), fontsize=9)
         for prefix, style in (("", "-"), ("shuffled ", ":")):
             for method in METHODS:
-                table = np.full((len(METHODS), len(alphas)), np.nan)
-                for i, other in enumerate(METHODS):
-                    for j, alpha in enumerate(alphas):
-                        question = Question(
-                            dataset, alpha, f"{prefix}gcm {method}", other, "overlap"
-                        )
-                        if (sample := scores.sample(question)) is not None:
-                            table[i, j] = 100 * sample.mean
+                where = (dataset, f"{prefix}gcm {method}", "overlap")
+                table = np.array([_means(scores, where, other) for other in METHODS])
                 own = table[METHODS.index(method)]
                 rest = np.delete(table, METHODS.index(method), axis=0).max(axis=0)
                 for axis, line in zip(axes[:, column], (own, own - rest), strict=True):
-                    axis.plot(
-                        line,
-                        style,
-                        color=STYLES[method][0],
-                        marker=STYLES[method][1],
-                        markersize=3.5,
-                        label=f"GCM {method}{', shuffled' if prefix else ''}",
-                    )
+                    label = f"GCM {method}{', shuffled' if prefix else ''}"
+                    color, marker = STYLES[method]
+                    axis.plot(line, style, color=color, marker=marker, markersize=3.5, label=label)
                     _tidy(axis, alphas)
     axes[0, 0].set_ylabel("Overlap with its own\nnormalization (%)", fontsize=9)
     axes[1, 0].set_ylabel("lead over the best other\n(points)", fontsize=9)
@@ -274,14 +254,26 @@ def _tidy(axis: Axes, alphas: Sequence[float]) -> None:
     axis.tick_params(labelsize=8)
 
 
+def _samples(scores: Scores, where: tuple[str, str, str], method: str) -> list[Sample | None]:
+    """Return the scores of each level of a dataset, with a target and by a metric."""
+    dataset, target, metric = where
+    return [
+        scores.sample(Question(dataset, alpha, target, method, metric))
+        for alpha in scores.alphas(dataset)
+    ]
+
+
+def _means(scores: Scores, where: tuple[str, str, str], method: str) -> list[float]:
+    samples = _samples(scores, where, method)
+    return [np.nan if sample is None else 100 * sample.mean for sample in samples]
+
+
 def _draw_panel(
     axis: Axes, scores: Scores, where: tuple[str, str, str], methods: Sequence[str]
 ) -> list[int]:
-    dataset, target, metric = where
-    alphas = scores.alphas(dataset)
-    counts = [0]
+    counts = []
     for place, method in enumerate(methods):
-        samples = [scores.sample(Question(dataset, a, target, method, metric)) for a in alphas]
+        samples = _samples(scores, where, method)
         there = [(x, sample) for x, sample in enumerate(samples) if sample is not None]
         if not there:
             continue
@@ -292,20 +284,12 @@ def _draw_panel(
         bounds = np.array([sample.interval() for _, sample in there]) * 100
         # A single seed has no interval; its point is drawn bare.
         spread = np.nan_to_num(np.abs(bounds.T - means))
-        axis.errorbar(
-            places,
-            means,
-            yerr=spread,
-            color=STYLES[method][0],
-            marker=STYLES[method][1],
-            markersize=4,
-            linewidth=1.4,
-            capsize=2,
-            label=method,
-        )
-        counts = [*(c for c in counts if c), *(sample.n for _, sample in there)]
-    _tidy(axis, alphas)
-    return counts
+        color, marker = STYLES[method]
+        style = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.4}
+        axis.errorbar(places, means, yerr=spread, capsize=2, label=method, **style)
+        counts += [sample.n for _, sample in there]
+    _tidy(axis, scores.alphas(where[0]))
+    return counts or [0]
 
 
 def draw_instance(balanced: Record, record: Record) -> Figure:

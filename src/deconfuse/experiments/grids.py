@@ -20,6 +20,7 @@ import deconfuse as dc
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments.analysis import (
+    Collected,
     Matrix,
     Question,
     Sample,
@@ -213,16 +214,13 @@ def grid_summary(grids: Sequence[GridRecord]) -> dict[str, Sample]:
     Keys are ``"one"``, ``"averaged"`` (1 minus the Overlap, mean of the four), ``"pure"`` and
     ``"agreement"`` (of the confusion matrix with that of the record).
     """
-    found: dict[str, dict[int, list[float]]] = {}
+    found = Collected[str]()
     for grid in grids:
         numbers = {name: 1.0 - float(np.mean(values)) for name, values in grid.moved.items()}
         numbers |= {"pure": grid.pure, "agreement": grid.agreement}
         for name, number in numbers.items():
-            found.setdefault(name, {}).setdefault(grid.config.seed, []).append(number)
-    return {
-        name: Sample(np.array([np.mean(numbers) for numbers in by_seed.values()]))
-        for name, by_seed in found.items()
-    }
+            found.add(name, grid.config.seed, number)
+    return found.samples()
 
 
 def grid_section(grids: Sequence[GridRecord]) -> str:

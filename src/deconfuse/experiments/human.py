@@ -99,15 +99,13 @@ def compare_with_people(
         matrices["raw"] = record.matrix.astype(np.float64)
         for name in MATRICES:
             matrix = matrices[name]
-            directed, pairs = f"{name}, directed", f"{name}, pairs"
-            found[directed].setdefault(level, {})[config.seed] = _rank_correlation(people, matrix)
-            found[pairs].setdefault(level, {})[config.seed] = _rank_correlation(
-                people + people.T, matrix + matrix.T
-            )
+            both = {"directed": (people, matrix), "pairs": (people + people.T, matrix + matrix.T)}
+            for kind, pair in both.items():
+                found[f"{name}, {kind}"].setdefault(level, {})[config.seed] = _correlation(*pair)
     return found
 
 
-def _rank_correlation(one: Matrix, other: Matrix) -> float:
+def _correlation(one: Matrix, other: Matrix) -> float:
     # In symmetric matrices each pair is there twice, which changes no ranking.
     errors = ~np.eye(len(one), dtype=bool)
     return float(spearmanr(one[errors], other[errors]).statistic)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def run_protocol(
     configs = [replace(config, model=name) for config in plan_runs([dataset.name], alphas, seeds)]
     if not configs:
         raise InputError("There must be at least one level and one seed, got none.")
-    job = _Job(train, dataset)
+    job = partial(_run, train, dataset)
     with tempfile.TemporaryDirectory() as scratch:
         records = Path(scratch) if folder is None else Path(folder)
         places = Places(records, data=records)
@@ -170,12 +170,8 @@ def _refuse_other_data(folder: Path, dataset: Dataset, configs: Iterable[RunConf
                 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    """One run of a user's function, as something that can be sent to a worker."""
-
-    train: TrainFunction
-    dataset: Dataset
-
-    def __call__(self, config: RunConfig, data: Path, cache: Path | None) -> str:
-        return measure(train_run(self.train, self.dataset, config, cache)).to_json()
+def _run(
+    train: TrainFunction, dataset: Dataset, config: RunConfig, data: Path, cache: Path | None
+) -> str:
+    """Do one run of a user's function; ``data`` is where the paper's networks find theirs."""
+    return measure(train_run(train, dataset, config, cache)).to_json()
