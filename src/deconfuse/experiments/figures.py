@@ -285,8 +285,17 @@ def _draw_panel(
         # A single seed has no interval; its point is drawn bare.
         spread = np.nan_to_num(np.abs(bounds.T - means))
         color, marker = STYLES[method]
-        style = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.4}
-        axis.errorbar(places, means, yerr=spread, capsize=2, label=method, **style)
+        axis.errorbar(
+            places,
+            means,
+            yerr=spread,
+            color=color,
+            marker=marker,
+            markersize=4,
+            linewidth=1.4,
+            capsize=2,
+            label=method,
+        )
         counts += [sample.n for _, sample in there]
     _tidy(axis, scores.alphas(where[0]))
     return counts or [0]
