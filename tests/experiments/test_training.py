@@ -106,11 +106,6 @@ def test_dropout_keeps_the_mean_and_rests_in_evaluation() -> None:
     assert layer.eval()(ones) is ones
 
 
-def test_unknown_architecture() -> None:
-    with pytest.raises(InputError, match="Unknown architecture 'huge'"):
-        build_network("huge", 10, 0, torch.Generator())  # type: ignore[arg-type]
-
-
 def test_training_is_reproducible_bit_by_bit(data: Path) -> None:
     config = RunConfig("cifar10", 0, 1.0, training=TrainingConfig(max_epochs=1))
     dataset = load_dataset("cifar10", data)

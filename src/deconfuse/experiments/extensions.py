@@ -12,6 +12,7 @@ import deconfuse as dc
 from deconfuse.experiments.analysis import (
     METHODS,
     METRICS,
+    Collected,
     Matrix,
     Question,
     Sample,
@@ -219,18 +220,20 @@ def _where_bi_loses(records: Sequence[Record], scores: Scores) -> str:
             seed: dc.overlap(r.matrix, normalizations(r.matrix, r.epsilon)["bi"])
             for seed, r in truths.items()
         }
-        cases = []
+        leads = Collected[str]()
         for alpha in scores.alphas(dataset):
             bi, *rest = (
                 scores.by_seed(Question(dataset, alpha, "balanced", method, "overlap"))
                 for method in METHODS
             )
-            cases += [(s, own - max(r[s] for r in rest), ceilings[s]) for s, own in bi.items()]
+            for seed, own in bi.items():
+                leads.add("bi", seed, own - max(other[seed] for other in rest))
+        cases = [lead for found in leads["bi"].values() for lead in found]
         if cases:
-            lost = sum(lead <= 0 for _, lead, _ in cases)
-            words.append(
-                f"{dataset_title(dataset)} {lost} of {len(cases)} runs{_correlation(cases)}"
-            )
+            lost = sum(lead <= 0 for lead in cases)
+            reached = np.array([ceilings[seed] for seed in sorted(leads["bi"])])
+            r = _correlation(leads.samples()["bi"].values, reached)
+            words.append(f"{dataset_title(dataset)} {lost} of {len(cases)} runs{r}")
     if not words:
         return ""
     return (
@@ -240,16 +243,12 @@ def _where_bi_loses(records: Sequence[Record], scores: Scores) -> str:
     )
 
 
-def _correlation(cases: Sequence[tuple[int, float, float]]) -> str:
+def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
     """Return the correlation over seeds with Fisher's interval, where there are ten seeds."""
-    seeds = sorted({seed for seed, _, _ in cases})
-    means = np.array(
-        [np.mean([case[1:] for case in cases if case[0] == seed], axis=0) for seed in seeds]
-    )
-    if len(seeds) < 10 or not np.ptp(means, axis=0).all():
+    if len(one) < 10 or not (np.ptp(one) and np.ptp(other)):
         return ""
-    r = float(np.corrcoef(means.T)[0, 1])
-    half = 1.96 / np.sqrt(len(seeds) - 3)
+    r = float(np.corrcoef(one, other)[0, 1])
+    half = 1.96 / np.sqrt(len(one) - 3)
     low, high = np.tanh(np.arctanh(r) + np.array([-half, half]))
     return f" (r = {r:+.2f} [{low:+.2f}, {high:+.2f}])"
 

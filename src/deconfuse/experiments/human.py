@@ -55,12 +55,7 @@ Comparison = dict[str, dict[str, dict[int, float]]]
 def read_answers(path: str | os.PathLike[str], labels: NDArray[np.int64]) -> Matrix:
     """Return people's confusion matrix: true classes on rows, what people said on columns.
 
-    Parameters
-    ----------
-    path : path
-        ``cifar10h-counts.npy`` as released.
-    labels : ndarray of shape (10000,)
-        The classes of the test images, in the order of the test batch.
+    ``labels`` are the classes of the test images, in the order of the test batch.
     """
     try:
         content = Path(path).read_bytes()
@@ -121,7 +116,7 @@ def write_comparison(path: Path, found: Comparison) -> None:
     """Write the correlations, rounded to six digits."""
     rounded = {
         name: {
-            level: {str(seed): round(value, 6) for seed, value in sorted(by_seed.items())}
+            level: {seed: round(value, 6) for seed, value in sorted(by_seed.items())}
             for level, by_seed in levels.items()
         }
         for name, levels in found.items()
