@@ -160,12 +160,7 @@ class RunConfig:
 
 
 def check_name(name: object, what: str) -> None:
-    """Raise unless a dataset's name can be that of a folder.
-
-    Examples
-    --------
-    >>> check_name("noisy digits", "name")
-    """
+    """Raise unless a dataset's name can be that of a folder."""
     if (
         not isinstance(name, str)
         or not name.isprintable()
@@ -187,13 +182,6 @@ def random_state(config: RunConfig, purpose: str) -> np.random.Generator:
 
     Purposes that the balanced model and the five levels share ("initialization", "rotation")
     are asked for with ``config.balanced``, so they depend on dataset and seed alone.
-
-    Examples
-    --------
-    >>> config = RunConfig("mnist", seed=0, alpha=0.3)
-    >>> once, again = random_state(config, "order"), random_state(config, "order")
-    >>> once.integers(100, size=3).tolist() == again.integers(100, size=3).tolist()
-    True
     """
     level = "balanced" if config.alpha is None else repr(config.alpha)
     # Not of `sampling`: two readings of one level start from the same draw.

@@ -203,13 +203,7 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
 
 
 def read_idx(content: bytes) -> Bytes:
-    """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use.
-
-    Examples
-    --------
-    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]))
-    array([7, 8, 9], dtype=uint8)
-    """
+    """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use."""
     n_dimensions = content[3]
     shape = np.frombuffer(content, dtype=">u4", count=n_dimensions, offset=4)
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
@@ -229,13 +223,7 @@ def read_stl_images(content: bytes) -> Bytes:
 
 
 def area_average(images: Bytes, factor: int) -> Bytes:
-    """Shrink images by the exact mean over squares, rounded to the nearest byte.
-
-    Examples
-    --------
-    >>> area_average(np.arange(9, dtype=np.uint8).reshape(1, 3, 3, 1), 3).ravel()
-    array([4], dtype=uint8)
-    """
+    """Shrink images by the exact mean over squares, rounded to the nearest byte."""
     n, height, width, channels = images.shape
     area = factor * factor
     small = np.empty((n, height // factor, width // factor, channels), dtype=np.uint8)

@@ -175,13 +175,7 @@ def plan_runs(
     seeds: Iterable[int],
     sampling: Sampling = "relative",
 ) -> list[RunConfig]:
-    """List the runs of a sweep, seed by seed, each seed's balanced model before its levels.
-
-    Examples
-    --------
-    >>> [run.title for run in plan_runs(["mnist"], [1.0, 0.1], range(1))]
-    ['mnist, seed 0, balanced', 'mnist, seed 0, alpha 1', 'mnist, seed 0, alpha 0.1']
-    """
+    """List the runs of a sweep, seed by seed, each seed's balanced model before its levels."""
     levels = list(alphas)
     runs: dict[RunConfig, None] = {}
     for seed in seeds:

@@ -73,15 +73,7 @@ def dirichlet_sizes(
 def keep_samples(
     labels: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Choose that many samples of each class at random, and return their indices in order.
-
-    Examples
-    --------
-    >>> labels = np.array([0, 1, 0, 1, 0, 1])
-    >>> kept = keep_samples(labels, np.array([1, 2]), np.random.default_rng(0))
-    >>> np.bincount(labels[kept])
-    array([1, 2])
-    """
+    """Choose that many samples of each class at random, and return their indices in order."""
     kept = [
         rng.permutation(np.flatnonzero(labels == label))[:size] for label, size in enumerate(sizes)
     ]
@@ -89,15 +81,7 @@ def keep_samples(
 
 
 def rotate_quarters(images: NDArray[Any], quarters: NDArray[np.int64]) -> NDArray[Any]:
-    """Turn each square image, ``(n, side, side, channels)``, by its number of quarter turns.
-
-    Examples
-    --------
-    >>> image = np.array([[1, 2], [3, 4]]).reshape(1, 2, 2, 1)
-    >>> rotate_quarters(image, np.array([1]))[0, :, :, 0]
-    array([[2, 4],
-           [1, 3]])
-    """
+    """Turn each square image, ``(n, side, side, channels)``, by its number of quarter turns."""
     if images.shape[1] != images.shape[2]:
         raise InputError(f"Images must be square to be turned, got shape {images.shape[1:]}.")
     turned = np.empty_like(images)

@@ -104,13 +104,7 @@ class Grid:
 
 
 def compact_codes(codes: IntArray) -> tuple[IntArray, int]:
-    """Return the rank of each code among those that occur, and how many occur.
-
-    Examples
-    --------
-    >>> compact_codes(np.array([70, 10, 70]))
-    (array([1, 0, 1]), 2)
-    """
+    """Return the rank of each code among those that occur, and how many occur."""
     present, ranks = np.unique(codes, return_inverse=True)
     return ranks.astype(np.int64, copy=False), len(present)
 
@@ -141,12 +135,6 @@ def fit_grid(spread: Spread, bin_factor: float = BIN_FACTOR) -> Grid:
     with :math:`\sigma_k` (divided by n) and n over all points and m the number of dimensions
     along which the points vary. A dimension in which all points agree puts them in one
     cell whatever its width, so it is left out, and ``notes`` says so.
-
-    Examples
-    --------
-    >>> grid = fit_grid(Spread.of(np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])))
-    >>> grid.dimensions, grid.notes
-    (array([0]), ('1 of 2 dimensions is constant and does not divide the grid.',))
     """
     varies = (spread.high > spread.low) & (spread.deviation > 0)
     dimensions = np.flatnonzero(varies)

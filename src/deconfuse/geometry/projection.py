@@ -94,13 +94,6 @@ class Projection:
         The same as a share of the variance of all features.
     notes : tuple of str
         What had to be handled: fewer components than asked for, and why.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
-    >>> projection = fit_projection(points, 1)
-    >>> projection.apply(points).ravel().round(3).tolist()
-    [-3.354, -1.118, 1.118, 3.354]
     """
 
     mean: FloatArray
