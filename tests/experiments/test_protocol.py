@@ -261,7 +261,7 @@ def test_dask_does_many_runs_at_once(blobs: Dataset) -> None:
 
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": False}
     with (
-        LocalCluster(**options, dashboard_address=None) as cluster,
+        LocalCluster(**options, dashboard_address=":0") as cluster,
         Client(cluster) as client,
         client.get_executor() as executor,
     ):

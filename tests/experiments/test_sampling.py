@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import InputError
+from deconfuse.experiments.config import Sampling
 from deconfuse.experiments.tasks import (
     dirichlet_sizes,
     keep_samples,
@@ -17,29 +18,21 @@ from deconfuse.experiments.tasks import (
 SIZES = st.lists(st.integers(1, 5000), min_size=2, max_size=20).map(np.array)
 
 
-@given(SIZES, st.sampled_from([10.0, 3.0, 1.0, 0.3, 0.1]), st.integers(0, 2**32))
-def test_a_fifth_at_least_and_the_likeliest_whole(
-    sizes: np.ndarray, alpha: float, seed: int
+@given(SIZES, st.sampled_from([10.0, 3.0, 1.0, 0.3, 0.1]), st.integers(0, 2**32), st.booleans())
+def test_a_fifth_at_least_and_all_at_most(
+    sizes: np.ndarray, alpha: float, seed: int, is_budget: bool
 ) -> None:
-    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), "relative")
+    sampling: Sampling = "budget" if is_budget else "relative"
+    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), sampling)
     assert np.all(kept >= np.floor(0.2 * sizes + 0.5))
     assert np.all(kept <= sizes)
     share = np.random.default_rng(seed).dirichlet(np.full(len(sizes), alpha))
-    assert kept[share.argmax()] == sizes[share.argmax()]
-    # The rule of the protocol, written out.
-    exact = 0.2 * sizes + 0.8 * sizes * share / share.max()
-    assert np.all(np.abs(kept - exact) <= 0.5 + 1e-9)
-
-
-@given(SIZES, st.sampled_from([10.0, 0.1]), st.integers(0, 2**32))
-def test_a_budget_is_dealt_out_and_never_exceeded(
-    sizes: np.ndarray, alpha: float, seed: int
-) -> None:
-    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), "budget")
-    assert np.all(kept >= np.floor(0.2 * sizes + 0.5))
-    assert np.all(kept <= sizes)
-    share = np.random.default_rng(seed).dirichlet(np.full(len(sizes), alpha))
-    exact = 0.2 * sizes + np.minimum(0.8 * sizes, 0.8 * share * sizes.sum())
+    # The rules of the protocol, written out.
+    if is_budget:
+        exact = 0.2 * sizes + np.minimum(0.8 * sizes, 0.8 * share * sizes.sum())
+    else:
+        assert kept[share.argmax()] == sizes[share.argmax()]
+        exact = 0.2 * sizes + 0.8 * sizes * share / share.max()
     assert np.all(np.abs(kept - exact) <= 0.5 + 1e-9)
 
 
