@@ -4,7 +4,8 @@
 ``python -m benchmarks scaling``    some of them; the others keep what was measured before
 ``python -m benchmarks --quick``    smaller cases, to the terminal only
 
-What was measured is kept in benchmarks/measured, one file a part; RESULTS.md is made of it.
+What was measured is kept in benchmarks/measured, one file a part; RESULTS.md is made of it, and so
+are the tables and pictures of the guide, in docs/generated and docs/images.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Does `diagnose` call classes over- or under-predicted only where they are? A simulation study.
 
-``python -m benchmarks bias_findings``           to benchmarks/measured and docs/generated
-``python -m benchmarks bias_findings --quick``   a tenth of it, to the terminal only
-
 Classifiers are those of `benchmarks.estimate`, bi-normalized: if all classes were equally frequent,
 each would be predicted as often as it occurs. Or one class is favoured, and the ratios are known.
 """

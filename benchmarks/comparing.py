@@ -1,8 +1,5 @@
 """How long `compare` takes, beside bi-normalizing the two matrices it compares.
 
-``python -m benchmarks comparing``           to benchmarks/measured and docs/generated
-``python -m benchmarks comparing --quick``   without the largest, to the terminal only
-
 Seconds are of the processor. The text needs standard errors and the interval of the Overlap too.
 """
 

@@ -1,8 +1,5 @@
 """Do 95 % intervals hold the truth 95 % of the time? A simulation study.
 
-``python -m benchmarks coverage``           to benchmarks/measured, docs/generated, docs/images
-``python -m benchmarks coverage --quick``   a tenth of it, to the terminal only
-
 A classifier is drawn, its exact normalized matrix is the truth; then test sets are sampled from it
 and the intervals of every cell are checked against the truth, by the count that the cell may
 expect.

@@ -1,8 +1,5 @@
 """Does `compare` keep its promises? Rejections without a difference and with one, and coverage.
 
-``python -m benchmarks coverage_comparison``           to benchmarks/measured and docs/generated
-``python -m benchmarks coverage_comparison --quick``   a tenth of it, to the terminal only
-
 Two classifiers are drawn: equal up to label shares and favours, or with a planted difference. Test
 sets are sampled from both and compared; the exact Overlap is the truth for its interval.
 """

@@ -1,8 +1,5 @@
 """Do intervals hold for test sets that are stratified or weighted? A simulation study.
 
-``python -m benchmarks designs``           to benchmarks/measured and docs/generated
-``python -m benchmarks designs --quick``   a tenth of it, to the terminal only
-
 Classifiers are drawn, and test sets from them: at random, with a fixed number of each true class,
 or with sample weights that depend on the class, on whether the answer is right, or on nothing.
 """

@@ -1,8 +1,5 @@
 """Does `Comparison.is_worse` fail for the right reasons? How often it does, in percent.
 
-``python -m benchmarks gate``           to benchmarks/measured and docs/generated
-``python -m benchmarks gate --quick``   a tenth of it, to the terminal only
-
 Test sets are drawn from two classifiers: equal ones, one and the same on another mix of labels, one
 with a fifth more errors, or one that takes a pair of classes for each other three times as often.
 The test sets are independent, or one and the same (paired): the second classifier then repeats nine

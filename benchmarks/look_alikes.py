@@ -1,8 +1,5 @@
 """Does `diagnose` call classes alike only where they are? False alarms, and pairs found.
 
-``python -m benchmarks look_alikes``           to benchmarks/measured and docs/generated
-``python -m benchmarks look_alikes --quick``   a tenth of it, to the terminal only
-
 A classifier is drawn that confuses all pairs of classes equally, but for label shares and bias; or
 one that confuses one pair more; or one whose classes differ in how hard they are, each with its
 errors spread evenly. A test set is sampled from it, and diagnosed.

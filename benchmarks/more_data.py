@@ -1,8 +1,5 @@
 """More training data for the look-alike pair, against more for the pair that raw counts name.
 
-``python -m benchmarks more_data``           30 seeds, to benchmarks/measured and docs/generated
-``python -m benchmarks more_data --quick``   2 seeds, to the terminal only
-
 Fashion-MNIST is read from the folder that DECONFUSE_DATA names. The paper's small network is
 trained for ten epochs on about 4,500 images with uneven classes (Dirichlet shares, at least a
 fifth of each class kept). A pair of classes is chosen from its confusion matrix on uneven

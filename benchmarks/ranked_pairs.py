@@ -1,8 +1,5 @@
 """Do intervals of similarities hold for the pairs that lead the list? A simulation study.
 
-``python -m benchmarks ranked_pairs``           to benchmarks/measured and docs/generated
-``python -m benchmarks ranked_pairs --quick``   a tenth of it, to the terminal only
-
 A pair leads a list because it is similar, or because it was confused more often than it usually
 is. So intervals that hold for any pair need not hold for the first. Classifiers are those of
 `benchmarks.estimate`, whose similarities are known.

@@ -1,9 +1,5 @@
 """Balanced accuracy on held-out data: Rebalancer and its class weights against usual remedies.
 
-``python -m benchmarks rebalance``           10 seeds, to benchmarks/measured, docs/generated and
-                                             docs/images
-``python -m benchmarks rebalance --quick``   2 seeds, to the terminal only
-
 Digits come with scikit-learn; Fashion-MNIST is read from the folder that DECONFUSE_DATA names.
 Train and validation sets are made imbalanced as in the paper (Dirichlet shares, at least a fifth of
 each class kept); the held-out set is not. Some remedies add an offset to the log-scores of a

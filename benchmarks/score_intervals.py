@@ -1,8 +1,5 @@
 """Is a balanced accuracy as sure as it says, also with classes of a few samples? In percent.
 
-``python -m benchmarks score_intervals``           to benchmarks/measured and docs/generated
-``python -m benchmarks score_intervals --quick``   a tenth of it, to the terminal only
-
 Recalls of the classes are drawn from a beta distribution. Two equal classifiers are tested for a
 difference, on independent test sets and on one and the same (paired: the second one repeats nine
 tenths of the predictions); the intervals are asked for the balanced accuracy itself, and for its

@@ -1,8 +1,5 @@
 """How small can the bias of the separability be? A regression that knows the answers, beside ours.
 
-``python -m benchmarks separability_limit``           to benchmarks/measured and docs/generated
-``python -m benchmarks separability_limit --quick``   a tenth of it, to the terminal only
-
 The settings are those of `benchmarks.estimate` with ten classes. Boosted trees learn what the true
 separability is: from many test sets of the same classifiers, of which they see accuracy,
 recalls, precisions, how errors spread, and our estimate with what it fitted. Nobody who has one
