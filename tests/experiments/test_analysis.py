@@ -96,15 +96,6 @@ def test_intervals_are_students() -> None:
     assert np.isnan(Sample(np.array([1.0])).interval()).all()
 
 
-@pytest.mark.parametrize("n", [5, 10, 30])
-def test_intervals_cover_as_often_as_they_say(n: int) -> None:
-    rng = np.random.default_rng(n)
-    bounds = np.array([Sample(rng.normal(size=n)).interval() for _ in range(2000)])
-    covered = np.mean((bounds[:, 0] < 0) & (bounds[:, 1] > 0))
-    # Four standard errors of a share of 0.95 in 2,000.
-    assert abs(covered - 0.95) < 0.02
-
-
 def test_slope_is_least_squares_over_equal_steps() -> None:
     questions = {Question("d", a, "t", "m", "overlap"): {0: 0.0} for a in ALPHAS}
     scores = Scores(questions)

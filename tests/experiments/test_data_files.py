@@ -6,8 +6,6 @@ import gzip
 import hashlib
 import io
 import shutil
-import subprocess
-import sys
 import tarfile
 import threading
 import zipfile
@@ -257,34 +255,6 @@ def test_a_broken_download_goes_on_where_it_stopped(
     assert server.asked[0] == (first, 1000 if knows_ranges else 0)
     assert is_complete(tmp_path / "new", spec)
     assert not part.exists()
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from dataclasses import replace
-from deconfuse.experiments import data_files
-from deconfuse.experiments.data_files import CATALOGUE, Download
-data_files._CHUNK = 1000
-item = Download({url!r}, {size}, {sha256!r})
-spec = replace(CATALOGUE["cifar10"], downloads=(item,))
-data_files.download(Path({target!r}), spec, lambda done, of: done > 5000 and os._exit(9))
-"""
-
-
-def test_a_killed_download_goes_on_too(data: Path, server: Server, tmp_path: Path) -> None:
-    spec, target = offered(server, data, "cifar10"), tmp_path / "new"
-    (item,) = spec.downloads
-    script = KILLED.format(url=item.url, sha256=item.sha256, size=item.size, target=str(target))
-    assert subprocess.run([sys.executable, "-c", script]).returncode == 9
-    (part,) = target.rglob("*.*")
-    # What was in memory when the process died is asked for again.
-    kept = part.stat().st_size
-    assert 0 <= kept <= 6000
-    server.asked.clear()
-    download(target, spec)
-    assert server.asked == [("all.tar.gz", kept)]
-    assert is_complete(target, spec)
 
 
 @pytest.mark.parametrize("when", ["whole", "rest"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -216,32 +215,6 @@ def test_the_name_of_the_papers_network_is_taken(blobs: Dataset) -> None:
     assert len(run_protocol(cnn, blobs, alphas=[1.0], seeds=[0])) == 2
     with pytest.raises(InputError, match="must have another name than 'cnn'"):
         run_protocol(cnn, images("mnist"), alphas=[1.0], seeds=[0])
-
-
-class Counting(Executor):
-    """An executor that nothing is known of; it notes how many runs it was given at once."""
-
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(1)
-        self.go = threading.Event()
-        self.given = 0
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.given += 1
-        if self.given == 12:
-            self.go.set()
-        return self.pool.submit(self._wait, fn, *args, **kwargs)
-
-    def _wait(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        assert self.go.wait(60), "the runs did not come at once"
-        return fn(*args, **kwargs)
-
-
-def test_an_executor_gets_many_runs_at_once(blobs: Dataset) -> None:
-    executor = Counting()
-    with executor.pool:
-        run_protocol(nearest_mean, blobs, alphas=[1.0], seeds=range(6), executor=executor)
-    assert executor.given == 12
 
 
 TOGETHER = threading.Barrier(4)

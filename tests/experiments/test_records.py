@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -239,34 +237,6 @@ def test_read_records_in_order(tmp_path: Path) -> None:
         "mnist, seed 1, alpha 0.1",
     ]
     assert len(read_records(tmp_path, [configs[0], RunConfig("stl10", 0, 1.0)])) == 1
-
-
-FULL_DISK = """
-import resource, sys
-from pathlib import Path
-sys.path.insert(0, {helpers!r})
-from making import make_record
-from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.records import write_record
-folder = Path({folder!r})
-write_record(folder, make_record(RunConfig("mnist", 0, 0.3)))
-# No file may grow past 500 bytes from here on: writing stops in the middle of the record.
-resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-for seed in (0, 1):
-    try:
-        write_record(folder, make_record(RunConfig("mnist", seed, 0.3)))
-    except OSError as error:
-        print("stopped", type(error).__name__)
-"""
-
-
-def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) -> None:
-    script = FULL_DISK.format(helpers=str(Path(__file__).parent), folder=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.count("stopped") == 2, done.stderr
-    # The old record is whole, the new one absent, and nothing lies around half-written.
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{CONFIG.key}.json"]
-    assert read_record(record_path(tmp_path, CONFIG)).config == CONFIG
 
 
 def test_arrays_round_trip(tmp_path: Path) -> None:
