@@ -231,10 +231,10 @@ def geometry_sensitivity(
 ) -> GeometrySensitivity:
     """Compute Geometric Confusion Matrices over bin widths and numbers of components.
 
+    The other arguments are those of `geometric_confusion`.
+
     Parameters
     ----------
-    embeddings, y_true, y_pred, epsilon, labels
-        As `geometric_confusion` takes them.
     bin_factors : sequence of float
         The factors of the bin width to try.
     components : sequence of int

@@ -56,6 +56,8 @@ def geometric_confusions_from_frame(
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, computed in an engine.
 
+    The other arguments are those of `geometric_confusion`.
+
     Parameters
     ----------
     frame : data frame
@@ -64,8 +66,6 @@ def geometric_confusions_from_frame(
         One column of lists, or the columns of numbers.
     label, prediction : str
         Columns of class names, found as in `ConfusionMatrix.from_frame`.
-    n_components, epsilon, projection, bin_factor
-        As `geometric_confusion` takes them.
 
     Returns
     -------

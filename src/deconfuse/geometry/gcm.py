@@ -173,10 +173,7 @@ def geometric_confusions(
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, from one pass.
 
-    Parameters
-    ----------
-    embeddings, y_true, y_pred, n_components, epsilon, labels, projection, bin_factor, n_shifts
-        As `geometric_confusion` takes them.
+    The arguments are those of `geometric_confusion`.
 
     Returns
     -------

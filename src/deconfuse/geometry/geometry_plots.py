@@ -37,10 +37,10 @@ def plot_clusters(
 ) -> Axes3D:
     """Draw class clusters in two dimensions and, beneath them, their histograms.
 
+    The points and their classes are given as to `geometric_confusion`.
+
     Parameters
     ----------
-    embeddings, y_true, y_pred
-        As `geometric_confusion` takes them.
     classes : sequence, optional
         The clusters to draw, at most eight; all by default.
     kind : {"true", "pred"}
