@@ -20,13 +20,13 @@ from deconfuse.experiments.analysis import (
 )
 from deconfuse.experiments.data_files import dataset_title
 
-__all__ = ["LEAST_SEEDS", "NEAR_ZERO", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
+__all__ = ["LEAST_SEEDS", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
 
 #: Fewer seeds than this give no verdict.
 LEAST_SEEDS = 3
 
 #: An interval that lies within half a point of zero is called near zero, on whichever side it is.
-NEAR_ZERO = 0.005
+_NEAR_ZERO = 0.005
 
 _OTHERS = tuple(method for method in METHODS if method != "bi")
 
@@ -52,7 +52,7 @@ class Evidence:
     sample: Sample
     sign: int
     note: str = ""
-    near: float = NEAR_ZERO
+    near: float = _NEAR_ZERO
 
     @property
     def support(self) -> Support:
@@ -358,7 +358,7 @@ def _by_growth(
     whole range of levels.
     """
     sign, words = what
-    near = NEAR_ZERO / max(1, len(levels_of(scores)) - 1)
+    near = _NEAR_ZERO / max(1, len(levels_of(scores)) - 1)
     evidence = []
     for dataset in scores.datasets():
         for method in methods:

@@ -26,7 +26,6 @@ __all__ = [
     "Dataset",
     "area_average",
     "load_dataset",
-    "read_idx",
     "read_labelled_records",
     "read_stl_images",
 ]
@@ -180,7 +179,7 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
     """Read files whose checksums are right, so that they need no other check."""
     parts: list[tuple[Bytes, NDArray[Any]]]
     if "train-images-idx3-ubyte" in contents:
-        arrays = {name: read_idx(content) for name, content in contents.items()}
+        arrays = {name: _read_idx(content) for name, content in contents.items()}
         parts = [
             (arrays[f"{part}-images-idx3-ubyte"][..., None], arrays[f"{part}-labels-idx1-ubyte"])
             for part in ("train", "t10k")
@@ -202,7 +201,7 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
     return Dataset(spec.name, *train, *test, spec.classes, transform=spec.transform)
 
 
-def read_idx(content: bytes) -> Bytes:
+def _read_idx(content: bytes) -> Bytes:
     """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use."""
     n_dimensions = content[3]
     shape = np.frombuffer(content, dtype=">u4", count=n_dimensions, offset=4)

@@ -26,7 +26,6 @@ from deconfuse.experiments.records import Record
 from deconfuse.experiments.text import mean_and_interval, section
 
 __all__ = [
-    "DATASET",
     "Comparison",
     "compare_with_people",
     "people_section",
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 #: The dataset that people were shown.
-DATASET = "cifar10"
+_DATASET = "cifar10"
 
 #: The sha256 of ``data/cifar10h-counts.npy`` in the public repository jcpeterson/cifar-10h.
 _SHA256 = "9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff"
@@ -83,11 +82,11 @@ def compare_with_people(
 
     Only cells off the diagonal count, each with its direction, and added up with its mirror image.
     """
-    people = read_answers(path, load_dataset(DATASET, data).test_labels)
+    people = read_answers(path, load_dataset(_DATASET, data).test_labels)
     found: Comparison = {f"{name}, {kind}": {} for kind in KINDS for name in MATRICES}
     for record in records:
         config = record.config
-        if config.dataset != DATASET or config.sampling not in ("relative", "balanced"):
+        if config.dataset != _DATASET or config.sampling not in ("relative", "balanced"):
             continue
         level = "balanced" if config.alpha is None else f"{config.alpha:g}"
         matrices = normalizations(record.matrix, record.epsilon)

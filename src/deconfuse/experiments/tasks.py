@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from deconfuse.experiments.config import Sampling
 
 __all__ = [
-    "FLOOR",
     "PARTS",
     "Outcome",
     "Task",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 #: The share of every class that is kept whatever the draw.
-FLOOR = 0.2
+_FLOOR = 0.2
 
 
 def dirichlet_sizes(
@@ -64,7 +63,7 @@ def dirichlet_sizes(
         rest = np.minimum(sizes, share * sizes.sum())
     else:
         rest = sizes * (share / share.max())
-    kept: NDArray[np.int64] = np.floor(FLOOR * sizes + (1 - FLOOR) * rest + 0.5).astype(np.int64)
+    kept: NDArray[np.int64] = np.floor(_FLOOR * sizes + (1 - _FLOOR) * rest + 0.5).astype(np.int64)
     if sampling == "equal-size":
         return np.full_like(sizes, min(kept.sum() // len(sizes), sizes.min()))
     return kept
