@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
-from importlib.resources import files
+from importlib.resources import files as resources
+from itertools import chain, product
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, Literal
 from urllib.request import Request, urlopen
@@ -101,7 +102,7 @@ def _spec(name: str, facts: dict[str, Any]) -> DatasetSpec:
     return DatasetSpec(**{**facts, **read, "name": name})
 
 
-_FACTS = tomllib.loads(files(__package__).joinpath("catalogue.toml").read_text("utf-8"))
+_FACTS = tomllib.loads(resources(__package__).joinpath("catalogue.toml").read_text("utf-8"))
 
 #: Every dataset by name.
 CATALOGUE = {name: _spec(name, facts) for name, facts in _FACTS.items()}
@@ -177,34 +178,32 @@ def inspect_dataset(folder: Path, spec: DatasetSpec) -> list[FileReport]:
 
 def check_file(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
     """Read one file of a dataset wherever the data folder has it right, plain or packed."""
-    problem = f"{file.name} is missing."
-    for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
-        for packing in _PACKINGS:
-            path = folder / place / (file.name + packing)
-            if path.is_file():
-                try:
-                    content = unpack_checked(path.read_bytes(), packing, file, str(path))
-                    return FileReport(file, content)
-                except InputError as error:
-                    problem = error.message
-    return FileReport(file, problem=problem)
+    report = FileReport(file, problem=f"{file.name} is missing.")
+    places = dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder))
+    for place, packing in product(places, _PACKINGS):
+        path = folder / place / (file.name + packing)
+        if path.is_file():
+            report = unpack(path.read_bytes(), packing, file, path)
+            if not report.problem:
+                break
+    return report
 
 
-def unpack_checked(content: bytes, packing: str, file: DataFile, name: str) -> bytes:
-    """Return the plain content of a file whose checksum is right; ``name`` is for errors."""
+def unpack(content: bytes, packing: str, file: DataFile, path: PurePath) -> FileReport:
+    """Return the plain content of a file if its checksum is right."""
     try:
         plain = _PACKINGS[packing](content)
     except _BROKEN_PACKING as error:
-        raise InputError(
-            f"{name} must be a complete packed file, but it cannot be unpacked ({error})."
-        ) from error
+        problem = f"{path} must be a complete packed file, but it cannot be unpacked ({error})."
+        return FileReport(file, problem=problem)
     digest = hashlib.sha256(plain).hexdigest()
-    if digest != file.sha256:
-        raise InputError(
-            f"{name} must have {file.size} bytes with the sha256 {file.sha256}, "
-            f"got {len(plain)} bytes with {digest}."
-        )
-    return plain
+    if digest == file.sha256:
+        return FileReport(file, plain)
+    problem = (
+        f"{path} must have {file.size} bytes with the sha256 {file.sha256}, "
+        f"got {len(plain)} bytes with {digest}."
+    )
+    return FileReport(file, problem=problem)
 
 
 def is_complete(folder: Path, spec: DatasetSpec) -> bool:
@@ -221,12 +220,8 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
         When data folder and source together hold no complete release. The files that were
         right are kept, so the rest may come from another source.
     """
-    wanted = {
-        file.name + packing: (file, packing)
-        for release in spec.releases
-        for file in release
-        for packing in _PACKINGS
-    }
+    files = chain(*spec.releases)
+    wanted = {file.name + packing: (file, packing) for file, packing in product(files, _PACKINGS)}
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
     wrong = []
@@ -236,11 +231,9 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
             if file is None or not check_file(folder, spec, file).problem:
                 continue
             content = read()
-            try:
-                unpack_checked(content, packing, file, str(place))
-            except InputError as error:
+            if problem := unpack(content, packing, file, place).problem:
                 # MNIST and Fashion-MNIST have the same file names: the right one may come later.
-                wrong.append(error.message)
+                wrong.append(problem)
             else:
                 write_bytes(target / place.name, content)
     except (*_BROKEN_PACKING, tarfile.TarError, zipfile.BadZipFile) as error:
