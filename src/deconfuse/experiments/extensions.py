@@ -137,7 +137,7 @@ def _accuracy_gains(records: Sequence[Record]) -> str:
 def epsilon_rows(records: Sequence[Record]) -> list[list[object]]:
     """Return the mean agreement of bi(M2) with M1 by dataset, level, metric and epsilon."""
     balanced = {r.config: r for r in records if r.config.is_balanced}
-    found: dict[tuple[str, float, str, float], list[float]] = {}
+    found = Collected[tuple[str, float, str, float]]()
     for record in records:
         config, truth = record.config, balanced.get(record.config.balanced)
         if config.sampling != "relative" or truth is None:
@@ -148,9 +148,8 @@ def epsilon_rows(records: Sequence[Record]) -> list[list[object]]:
                 score = METRICS[metric](truth.matrix.astype(np.float64), bi)
                 if not np.isnan(score):
                     key = (config.dataset, config.alpha or 0.0, metric, epsilon)
-                    found.setdefault(key, []).append(score)
-    samples = {key: Sample(np.array(values)) for key, values in found.items()}
-    return [[*key, sample.mean, *sample.interval()] for key, sample in samples.items()]
+                    found.add(key, config.seed, score)
+    return [[*key, sample.mean, *sample.interval()] for key, sample in found.samples().items()]
 
 
 def _epsilon(rows: Rows) -> str:
