@@ -4,7 +4,8 @@
 ``python -m benchmarks scaling``    some of them; the others keep what was measured before
 ``python -m benchmarks --quick``    smaller cases, to the terminal only
 
-What was measured is kept in benchmarks/measured, one file a part; RESULTS.md is made of it.
+What was measured is kept in benchmarks/measured, one file a part; RESULTS.md is made of it, and so
+are the tables and pictures of the guide, in docs/generated and docs/images.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from deconfuse._files import write_text
 
 ROOT = Path(__file__).parent.parent
 MEASURED = ROOT / "benchmarks" / "measured"
@@ -82,9 +85,7 @@ def main() -> None:
         measured = {"machine": machine, "load": round(load, 1), "rows": rows}
         (MEASURED / f"{part}.json").write_text(json.dumps(measured, indent=1, ensure_ascii=False))
         (ROOT / "benchmarks" / "RESULTS.md").write_text(_page())
-        # What the guide includes: tables and pictures of its own.
-        if hasattr(module, "publish"):
-            module.publish(rows)
+        _publish(part, rows)
         if part == "scaling":
             from benchmarks.figure import measure_curves
 
@@ -92,6 +93,18 @@ def main() -> None:
             (MEASURED / "curves.json").write_text(curves)
     if not options.quick:
         _draw()
+
+
+def _publish(part: str, rows: list[dict[str, Any]]) -> None:
+    """Write the tables and the picture of a part that the guide includes."""
+    module = import_module(f"benchmarks.{part}")
+    if hasattr(module, "publish"):
+        module.publish(rows)
+    elif part in OWN_TABLES:
+        name = "comparing-speed" if part == "comparing" else part.replace("_", "-")
+        write_text(ROOT / "docs" / "generated" / f"{name}.md", _table(part, rows) + "\n")
+    if hasattr(module, "draw"):
+        module.draw(rows, ROOT / "docs" / "images" / f"{part}.png")
 
 
 def _draw() -> None:

@@ -1,8 +1,5 @@
 """Does `diagnose` call classes over- or under-predicted only where they are? A simulation study.
 
-``python -m benchmarks bias_findings``           to benchmarks/measured and docs/generated
-``python -m benchmarks bias_findings --quick``   a tenth of it, to the terminal only
-
 Classifiers are those of `benchmarks.estimate`, bi-normalized: if all classes were equally frequent,
 each would be predicted as often as it occurs. Or one class is favoured, and the ratios are known.
 """
@@ -10,20 +7,18 @@ each would be predicted as often as it occurs. Or one class is favoured, and the
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.classifiers import FAMILIES, class_shares, error_rates
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, normalize
-from deconfuse._files import write_text
 from deconfuse.statistics.bias import class_biases
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 ACCURACY = 0.85
 # Classes, samples per class on average, matrices of each family.
 SIZES = ((5, 100, 50), (10, 100, 50), (30, 100, 30), (10, 1_000, 50))
@@ -88,23 +83,16 @@ def table(rows: list[dict[str, Any]]) -> str:
     found = {
         (row["n_classes"], row["samples"], row["skew"], row["favour"]): row["found"] for row in rows
     }
-    lines = [
-        "| classes | samples per class | skew | matrices | any false alarm, % | intervals that"
-        " hold, % | finds a class favoured 1.5 times, % | 3 times, % |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    head = ["classes", "samples per class", "skew", "matrices", "any false alarm, %",
+            "intervals that hold, %", "finds a class favoured 1.5 times, %",
+            "3 times, %"]  # fmt: skip
+    lines = []
     for row in rows:
-        if row["favour"] != 1.0:
-            continue
-        key = (row["n_classes"], row["samples"], row["skew"])
-        lines.append(
-            f"| {row['n_classes']} | {row['samples']:,} | {row['skew']} | {row['runs']}"
-            f" | {100 * row['alarms']:.1f} | {100 * row['covered']:.1f}"
-            f" | {100 * found[*key, 1.5]:.0f} | {100 * found[*key, 3.0]:.0f} |"
-        )
-    return "\n".join(lines)
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "bias-findings.md", table(rows) + "\n")
+        if row["favour"] == 1.0:
+            key = (row["n_classes"], row["samples"], row["skew"])
+            lines.append(
+                [key[0], f"{key[1]:,}", key[2], row["runs"],
+                 f"{100 * row['alarms']:.1f}", f"{100 * row['covered']:.1f}",
+                 *(f"{100 * found[*key, favour]:.0f}" for favour in FAVOURS[1:])]
+            )  # fmt: skip
+    return markdown(head, lines)

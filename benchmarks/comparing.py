@@ -1,23 +1,18 @@
 """How long `compare` takes, beside bi-normalizing the two matrices it compares.
 
-``python -m benchmarks comparing``           to benchmarks/measured and docs/generated
-``python -m benchmarks comparing --quick``   without the largest, to the terminal only
-
 Seconds are of the processor. The text needs standard errors and the interval of the Overlap too.
 """
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, compare
-from deconfuse._files import write_text
 
-ROOT = Path(__file__).parent.parent
 # Classes and samples of each matrix.
 SIZES = ((10, 2_000), (50, 10_000), (100, 30_000), (100, 300_000), (1_000, 200_000))
 RUNS = 3
@@ -59,20 +54,14 @@ def _measured(n_classes: int, n_samples: int) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return one line per size."""
-    head = [
-        "| classes | samples each | cells with samples | `compare`, s | with its text, s"
-        " | times two normalizations |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ["classes", "samples each", "cells with samples", "`compare`, s", "with its text, s",
+            "times two normalizations"]  # fmt: skip
     lines = [
-        f"| {row['n_classes']:,} | {row['n_samples']:,} | {row['filled']:,}"
-        f" | {row['compare']:.2f} | {row['with_text']:.2f}"
-        f" | {row['compare'] / row['normalize']:.0f} |"
+        [
+            *(f"{row[name]:,}" for name in ("n_classes", "n_samples", "filled")),
+            *(f"{row[name]:.2f}" for name in ("compare", "with_text")),
+            f"{row['compare'] / row['normalize']:.0f}",
+        ]
         for row in rows
     ]
-    return "\n".join([*head, *lines])
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "comparing-speed.md", table(rows) + "\n")
+    return markdown(head, lines)

@@ -1,7 +1,4 @@
-"""Counting label pairs against scikit-learn, torchmetrics, PyCM, polars, DuckDB and bare numpy.
-
-Run ``python -m benchmarks.counting``; ``python -m benchmarks`` runs it with all the others.
-"""
+"""Counting label pairs against scikit-learn, torchmetrics, PyCM, polars, DuckDB and bare numpy."""
 
 from __future__ import annotations
 
@@ -227,16 +224,3 @@ def _peak(act: Callable[[], Any]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def main() -> None:
-    for row in run():
-        print(
-            f"{row['case']:58} {row['peer']:18} {row['seconds']:9.4f} s"
-            f" {row['ratio']:8.2f}x  {row.get('note', '')}",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,5 @@
 """Do 95 % intervals hold the truth 95 % of the time? A simulation study.
 
-``python -m benchmarks coverage``           to benchmarks/measured, docs/generated, docs/images
-``python -m benchmarks coverage --quick``   a tenth of it, to the terminal only
-
 A classifier is drawn, its exact normalized matrix is the truth; then test sets are sampled from it
 and the intervals of every cell are checked against the truth, by the count that the cell may
 expect.
@@ -17,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.tables import markdown
 from deconfuse import normalize
-from deconfuse._files import write_text
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 METHODS = ("row", "col", "all", "bi")
 # Expected count from ... to.
 BINS = ((10.0, np.inf), (5.0, 10.0), (2.0, 5.0), (1.0, 2.0), (0.5, 1.0), (0.1, 0.5), (0.0, 0.1))
@@ -107,11 +103,8 @@ def _filled(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the coverage of bi by expected count, and of the others for ten and more."""
     names = [f"{low:g} to {high:g}" for low, high in BINS[1:]]
-    head = [
-        "| classes | samples | labels and bias | row | col | all | **bi** |"
-        + "".join(f" bi, {name} |" for name in names),
-        "|---|---|---|" + "---|" * (4 + len(names)),
-    ]
+    head = ["classes", "samples", "labels and bias", "row", "col", "all", "**bi**"]
+    head += [f"bi, {name}" for name in names]
     lines = []
     for key in dict.fromkeys((r["n_classes"], r["n_samples"], r["skewed"]) for r in rows):
         chosen = [r for r in rows if (r["n_classes"], r["n_samples"], r["skewed"]) == key]
@@ -119,11 +112,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         cells = [by[method, 10.0] for method in METHODS]
         cells += [by["bi", low] for low, _ in BINS[1:]]
         shown = ["–" if value is None else f"{100 * value:.1f}" for value in cells]
-        lines.append(
-            f"| {key[0]} | {key[1]:,} | {'skewed' if key[2] else 'balanced'}"
-            f" | {' | '.join(shown)} |"
-        )
-    return "\n".join([*head, *lines])
+        lines.append([key[0], f"{key[1]:,}", "skewed" if key[2] else "balanced", *shown])
+    return markdown(head, lines)
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -165,9 +155,3 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes[0, 1].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table and the picture that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "coverage.md", table(rows) + "\n")
-    draw(rows, ROOT / "docs" / "images" / "coverage.png")

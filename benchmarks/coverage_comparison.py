@@ -1,26 +1,21 @@
 """Does `compare` keep its promises? Rejections without a difference and with one, and coverage.
 
-``python -m benchmarks coverage_comparison``           to benchmarks/measured and docs/generated
-``python -m benchmarks coverage_comparison --quick``   a tenth of it, to the terminal only
-
 Two classifiers are drawn: equal up to label shares and favours, or with a planted difference. Test
 sets are sampled from both and compared; the exact Overlap is the truth for its interval.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.tables import markdown
 from deconfuse import compare, normalize, overlap
-from deconfuse._files import write_text
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 # Classes, samples of each side, comparisons.
 SIZES = ((5, 1_500, 40), (10, 2_000, 30), (60, 15_000, 6))
 _MORE_EQUAL = 5
@@ -117,23 +112,21 @@ def _changed(rates: Floats, kind: str, rng: np.random.Generator) -> Floats:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return one line a setting and kind, in percent."""
-    head = [
-        "| classes | samples each | labels and favours | difference planted | comparisons "
-        "| p ≤ 0.05, % | any cell certain, % | Overlap true, seen, if equal "
-        "| 95 % interval holds, % | its width |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = ["classes", "samples each", "labels and favours", "difference planted", "comparisons",
+            "p ≤ 0.05, %", "any cell certain, %", "Overlap true, seen, if equal",
+            "95 % interval holds, %", "its width"]  # fmt: skip
     lines = [
-        f"| {row['n_classes']} | {row['n_samples']:,}"
-        f" | {'skewed' if row['skewed'] else 'even'} | {KINDS[row['kind']]} | {row['runs']}"
-        f" | {100 * row['rejected']:.0f} | {100 * row['any_cell']:.0f}"
-        f" | {row['truth']:.3f}, {row['seen']:.3f}, {row['if_equal']:.3f}"
-        f" | {100 * row['covered']:.0f} | {row['width']:.3f} |"
+        [
+            row["n_classes"],
+            f"{row['n_samples']:,}",
+            "skewed" if row["skewed"] else "even",
+            KINDS[row["kind"]],
+            row["runs"],
+            *(f"{100 * row[name]:.0f}" for name in ("rejected", "any_cell")),
+            ", ".join(f"{row[name]:.3f}" for name in ("truth", "seen", "if_equal")),
+            f"{100 * row['covered']:.0f}",
+            f"{row['width']:.3f}",
+        ]
         for row in rows
     ]
-    return "\n".join([*head, *lines])
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "coverage-comparison.md", table(rows) + "\n")
+    return markdown(head, lines)

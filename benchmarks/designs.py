@@ -1,8 +1,5 @@
 """Do intervals hold for test sets that are stratified or weighted? A simulation study.
 
-``python -m benchmarks designs``           to benchmarks/measured and docs/generated
-``python -m benchmarks designs --quick``   a tenth of it, to the terminal only
-
 Classifiers are drawn, and test sets from them: at random, with a fixed number of each true class,
 or with sample weights that depend on the class, on whether the answer is right, or on nothing.
 """
@@ -10,20 +7,18 @@ or with sample weights that depend on the class, on whether the answer is right,
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, estimate_bi, normalize
-from deconfuse._files import write_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Weigh = Callable[[Ints, Ints, np.random.Generator], Floats]
 
-ROOT = Path(__file__).parent.parent
 N_CLASSES, SAMPLES, ACCURACY, SETS = 10, 100, 0.8, 200
 FIXED = "a fixed number per class"
 # What a sample weighs, by its true class, its prediction and chance; and that mean by cell.
@@ -125,19 +120,10 @@ def _percent(counted: Floats) -> list[float]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return one line per design, in percent: one to ten expected samples / ten and more."""
-    head = [f"| test set | {' | '.join(METHODS)} |", "|---|" + "---|" * len(METHODS)]
     by = {(row["design"], row["method"]): row["coverage"] for row in rows}
-    lines = [
-        f"| {design} | " + " | ".join(_cell(by.get((design, name))) for name in METHODS) + " |"
-        for design in WEIGHTS
-    ]
-    return "\n".join([*head, *lines])
+    lines = [[design, *(_cell(by.get((design, name))) for name in METHODS)] for design in WEIGHTS]
+    return markdown(["test set", *METHODS], lines)
 
 
 def _cell(coverage: list[float] | None) -> str:
     return " / ".join(f"{value:.1f}" for value in coverage) if coverage else "–"
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "designs.md", table(rows) + "\n")

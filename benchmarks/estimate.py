@@ -1,8 +1,5 @@
 """Is `estimate_bi` closer to the truth than counts plus epsilon, and do its intervals cover it?
 
-``python -m benchmarks estimate``           to benchmarks/measured, docs/generated, docs/images
-``python -m benchmarks estimate --quick``   a tenth of it, to the terminal only
-
 A classifier is drawn, or taken from a large real matrix. Its exact bi-normalized matrix is the
 truth. Test sets are sampled from it, and `estimate_bi` is compared with `normalize` at several
 values of epsilon. The paper's question is asked of its own records: which of both, from the

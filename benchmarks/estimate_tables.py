@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.estimate import BINS, ESTIMATE, METHODS, PAPER
+from benchmarks.tables import markdown
 from deconfuse._files import write_text
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ def error_table(rows: list[Row]) -> str:
         "Overlap of errors, ε = 1/C", "`estimate_bi`", "bias of separability, ε = 1/C",
         "`estimate_bi`", "largest bias of a setting", "settings above 0.01 beyond noise",
     ]  # fmt: skip
-    return _markdown(head, [[name, *_error_cells(some)] for name, some in _by_factor(rows)])
+    return markdown(head, [[name, *_error_cells(some)] for name, some in _by_factor(rows)])
 
 
 def _by_factor(rows: list[Row]) -> list[tuple[str, list[Row]]]:
@@ -78,7 +79,7 @@ def coverage_table(rows: list[Row]) -> str:
         for side, cells in enumerate(("diagonal", "errors"))
         for method in (ESTIMATE, PAPER, "epsilon 0.3/C")
     ]
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def diagonal_table(rows: list[Row]) -> str:
@@ -94,7 +95,7 @@ def diagonal_table(rows: list[Row]) -> str:
                 [name, _title(method), *_coverages(some, method, 2),
                  *(f"{100 * held / sets:.1f}" for held in hardest)]
             )  # fmt: skip
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def score_table(rows: list[Row]) -> str:
@@ -114,7 +115,7 @@ def score_table(rows: list[Row]) -> str:
                 [samples, skew, *(f"{bias:+.4f}" for bias in biases), f"{largest:.3f}",
                  f"{100 * held:.1f}"]
             )  # fmt: skip
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def epsilon_table(rows: list[Row]) -> str:
@@ -140,7 +141,7 @@ def epsilon_table(rows: list[Row]) -> str:
                 f"{100 * _share(grid, method, 1, 3):.1f}",
             ]
         )
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def real_table(rows: list[Row]) -> str:
@@ -169,7 +170,7 @@ def _table_of(what: str, named: list[tuple[str, Row]]) -> str:
                 *_score(row),
             ]
         )  # fmt: skip
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def even_table(rows: list[Row]) -> str:
@@ -179,7 +180,7 @@ def even_table(rows: list[Row]) -> str:
     for row in _part(rows, "even"):
         shares = f"Zipf, exponent {row['exponent']:g}" if row["exponent"] else "even"
         lines.append([row["n_classes"], row["samples"], row["accuracy"], shares, *_score(row)])
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 def _score(row: Row) -> list[str]:
@@ -205,7 +206,7 @@ def paper_table(rows: list[Row]) -> str:
              *(f"{mean[place]:.1f}" for place in shown),
              closer]
         )  # fmt: skip
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 TABLES: list[tuple[str, str, Callable[[list[Row]], str]]] = [
@@ -316,8 +317,3 @@ def _percent(held: float, cells: float) -> str:
 def _bin_name(bin_: tuple[float, float]) -> str:
     low, high = bin_
     return f"≥ {low:g}" if math.isinf(high) else f"{low:g} to {high:g}"
-
-
-def _markdown(head: Sequence[object], lines: Sequence[Sequence[object]]) -> str:
-    shown = [f"| {' | '.join(map(str, line))} |" for line in (head, *lines)]
-    return "\n".join([shown[0], f"|{'---|' * len(head)}", *shown[1:]])

@@ -1,8 +1,5 @@
 """Does `Comparison.is_worse` fail for the right reasons? How often it does, in percent.
 
-``python -m benchmarks gate``           to benchmarks/measured and docs/generated
-``python -m benchmarks gate --quick``   a tenth of it, to the terminal only
-
 Test sets are drawn from two classifiers: equal ones, one and the same on another mix of labels, one
 with a fifth more errors, or one that takes a pair of classes for each other three times as often.
 The test sets are independent, or one and the same (paired): the second classifier then repeats nine
@@ -13,14 +10,13 @@ from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, poisson
 
-from deconfuse._files import write_text
+from benchmarks.tables import markdown
 from deconfuse.statistics.cells import Cells
 from deconfuse.statistics.conditional import Triples
 from deconfuse.statistics.deterioration import deteriorations
@@ -28,7 +24,6 @@ from deconfuse.statistics.score_differences import Scores
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 # Classes, accuracy, samples per class.
 SETTINGS = ((5, 0.8, 400), (10, 0.8, 400), (10, 0.9, 400), (10, 0.9, 50), (50, 0.8, 400))
 # Without a pair that is confused more often.
@@ -151,30 +146,21 @@ def _changed(rates: Floats, kind: str) -> Floats:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return two tables in percent: without a pair that changed, and with one."""
-    plain = [row for row in rows if "pair" not in row]
-    pairs = [row for row in rows if "pair" in row]
-    lines = [
-        f"| classes | accuracy | samples per class | {' | '.join(KINDS.values())} |",
-        "|" + "---|" * (3 + len(KINDS)),
-        *(
-            f"| {row['n_classes']} | {row['accuracy']:.1f} | {row['size']} | "
-            + " | ".join(f"{100 * row[f'{kind}_failed']:.1f}" for kind in KINDS)
-            + " |"
-            for row in plain
-        ),
-        "",
-        "| classes | accuracy | samples per class | the pair is confused in | found | found, paired"
-        " | exact tests of all pairs, Bonferroni |",
-        "|---|---|---|---|---|---|---|",
-        *(
-            f"| {row['n_classes']} | {row['accuracy']:.1f} | {row['size']} |"
-            f" {row['pair']:.0%} → {3 * row['pair']:.0%} | {100 * row['pair_failed']:.1f} |"
-            f" {100 * row['paired_pair_failed']:.1f} |"
-            f" {100 * bonferroni_power(row['n_classes'], row['pair'], row['size']):.1f} |"
-            for row in pairs
-        ),
-    ]
-    return "\n".join(lines)
+    head = ["classes", "accuracy", "samples per class"]
+    plain, pairs = [], []
+    for row in rows:
+        line = [row["n_classes"], f"{row['accuracy']:.1f}", row["size"]]
+        if "pair" in row:
+            power = bonferroni_power(row["n_classes"], row["pair"], row["size"])
+            failed = (row["pair_failed"], row["paired_pair_failed"], power)
+            line.append(f"{row['pair']:.0%} → {3 * row['pair']:.0%}")
+            pairs.append([*line, *(f"{100 * share:.1f}" for share in failed)])
+        else:
+            plain.append([*line, *(f"{100 * row[f'{kind}_failed']:.1f}" for kind in KINDS)])
+    of_pairs = ["the pair is confused in", "found", "found, paired",
+                "exact tests of all pairs, Bonferroni"]  # fmt: skip
+    tables = markdown([*head, *KINDS.values()], plain), markdown([*head, *of_pairs], pairs)
+    return "\n\n".join(tables)
 
 
 def bonferroni_power(n_classes: int, pair: float, size: int) -> float:
@@ -189,8 +175,3 @@ def bonferroni_power(n_classes: int, pair: float, size: int) -> float:
     chance = binom.sf(y, x + y, 0.5) + 0.5 * binom.pmf(y, x + y, 0.5)
     weights = np.outer(poisson.pmf(first, before), poisson.pmf(second, 3 * before))
     return float(weights[chance <= 0.05 / n_pairs].sum())
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the tables that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "gate.md", table(rows) + "\n")

@@ -1,18 +1,10 @@
-"""Time `import deconfuse` against `import scipy.sparse, sklearn.base`, each in fresh processes.
-
-    python benchmarks/imports.py
-
-Prints both medians and their ratio, and fails where the ratio is above two.
-"""
+"""Time `import deconfuse` against `import scipy.sparse, sklearn.base`, each in fresh processes."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import subprocess
 import sys
-import time
 from typing import Any
 
 CODES = {
@@ -21,7 +13,6 @@ CODES = {
     "deconfuse in use": "import deconfuse; deconfuse.ConfusionMatrix; deconfuse.normalize",
     "reference": "import scipy.sparse, sklearn.base",
 }
-LIMIT = 2.0
 
 
 def seconds_of(code: str) -> float:
@@ -59,24 +50,3 @@ def run(*, quick: bool = False) -> list[dict[str, Any]]:
             },
         ]
     return rows
-
-
-def main() -> int:
-    """Measure, print, and return 1 where the limit is passed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", action="store_true", help="print numbers for machines")
-    options = parser.parse_args()
-    medians = measure(options.rounds)
-    ratios = {name: value / medians["reference"] for name, value in medians.items()}
-    if options.json:
-        record = {"seconds": medians, "ratios": ratios, "when": time.strftime("%Y-%m-%d")}
-        print(json.dumps(record, indent=2))
-    else:
-        for name, value in medians.items():
-            print(f"{name:>18}: {value * 1000:7.1f} ms, {ratios[name]:.2f} of the reference")
-    return int(max(ratios["deconfuse"], ratios["deconfuse in use"]) > LIMIT)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -51,12 +51,8 @@ def _page(rows: list[tuple[str, str, str]]) -> str:
     lines = ["| what | time | rate |", "|---|---:|---:|", *(f"| {' | '.join(r)} |" for r in rows)]
     note = "Written by `python -m benchmarks.large_scale --write` on one machine: "
     # Other work slows everything down alike; readers must know how much there was.
-    load = (
-        f" Load average while it ran: {os.getloadavg()[1]:.0f}."
-        if hasattr(os, "getloadavg")
-        else ""
-    )
-    return "\n".join([*lines, "", f"{note}{machine}.{load}", ""])
+    load = f"Load average while it ran: {os.getloadavg()[1]:.0f}."
+    return "\n".join([*lines, "", f"{note}{machine}. {load}", ""])
 
 
 def _timed(action: Any, *, rounds: int = 3) -> tuple[float, Any]:

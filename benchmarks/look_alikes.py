@@ -1,8 +1,5 @@
 """Does `diagnose` call classes alike only where they are? False alarms, and pairs found.
 
-``python -m benchmarks look_alikes``           to benchmarks/measured and docs/generated
-``python -m benchmarks look_alikes --quick``   a tenth of it, to the terminal only
-
 A classifier is drawn that confuses all pairs of classes equally, but for label shares and bias; or
 one that confuses one pair more; or one whose classes differ in how hard they are, each with its
 errors spread evenly. A test set is sampled from it, and diagnosed.
@@ -10,20 +7,18 @@ errors spread evenly. A test set is sampled from it, and diagnosed.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, diagnose
-from deconfuse._files import write_text
 from deconfuse.statistics.findings import EXPLAINED
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 ACCURACY = 0.85
 # Classes, samples per class on average, matrices.
 SIZES = ((5, 100, 100), (10, 50, 100), (20, 100, 100), (50, 400, 30))
@@ -89,23 +84,16 @@ def _told(
 def table(rows: list[dict[str, Any]]) -> str:
     """Return one line per setting, in percent."""
     found = {(row["n_classes"], row["setting"], row["times"]): row["found"] for row in rows}
-    head = [
-        "| classes | samples per class | labels and bias | matrices | false alarm, %"
-        " | with the note that other errors explain it, %"
-        " | finds a pair 3 times as similar, % | 10 times as similar, % |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines = [
-        f"| {row['n_classes']} | {row['samples']:,} | {row['setting']} | {row['runs']}"
-        f" | {100 * row['any']:.0f} | {100 * row['explained']:.0f}"
-        f" | {100 * found[row['n_classes'], row['setting'], 3]:.0f}"
-        f" | {100 * found[row['n_classes'], row['setting'], 10]:.0f} |"
-        for row in rows
-        if row["times"] == 1
-    ]
-    return "\n".join([*head, *lines])
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "look-alikes.md", table(rows) + "\n")
+    head = ["classes", "samples per class", "labels and bias", "matrices", "false alarm, %",
+            "with the note that other errors explain it, %", "finds a pair 3 times as similar, %",
+            "10 times as similar, %"]  # fmt: skip
+    lines = []
+    for row in rows:
+        if row["times"] == 1:
+            pairs = [found[row["n_classes"], row["setting"], times] for times in PLANTED[1:]]
+            shares = [row["any"], row["explained"], *pairs]
+            lines.append(
+                [row["n_classes"], f"{row['samples']:,}", row["setting"], row["runs"],
+                 *(f"{100 * share:.0f}" for share in shares)]
+            )  # fmt: skip
+    return markdown(head, lines)

@@ -1,8 +1,5 @@
 """More training data for the look-alike pair, against more for the pair that raw counts name.
 
-``python -m benchmarks more_data``           30 seeds, to benchmarks/measured and docs/generated
-``python -m benchmarks more_data --quick``   2 seeds, to the terminal only
-
 Fashion-MNIST is read from the folder that DECONFUSE_DATA names. The paper's small network is
 trained for ten epochs on about 4,500 images with uneven classes (Dirichlet shares, at least a
 fifth of each class kept). A pair of classes is chosen from its confusion matrix on uneven
@@ -12,7 +9,6 @@ is trained on all of them. What that gains is measured on 5,000 other images, 50
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, diagnose
-from deconfuse._files import write_text
 from deconfuse.experiments.config import TrainingConfig
 from deconfuse.experiments.datasets import Dataset, load_dataset
 from deconfuse.experiments.tasks import dirichlet_sizes, keep_samples
@@ -36,7 +32,6 @@ from deconfuse.experiments.training import (
 Ints = NDArray[np.int64]
 Pair = tuple[int, int]
 
-ROOT = Path(__file__).parent.parent
 N_CLASSES, ADDED, EPOCHS = 10, 1000, 10
 ALPHAS = (1.0, 0.1)
 CHOICES = {
@@ -160,21 +155,16 @@ def _balanced_accuracy(data: Dataset, predictions: Ints, chosen: Ints) -> float:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return mean gains over seeds with 95 % intervals (Student's t), as Markdown."""
-    head = [
-        "| alpha | seeds | before | "
-        + " | ".join(f"1,000 more of {name}" for name in CHOICES.values())
-        + " | seeds with two pairs | look-alikes minus counts, in these |",
-        "|" + "---|" * (5 + len(CHOICES)),
-    ]
+    head = ["alpha", "seeds", "before", *(f"1,000 more of {name}" for name in CHOICES.values())]
+    head += ["seeds with two pairs", "look-alikes minus counts, in these"]
     lines = []
     for alpha in dict.fromkeys(row["alpha"] for row in rows):
         some = [row for row in rows if row["alpha"] == alpha]
         differ = [row["bi"] - row["raw"] for row in some if row["bi_pair"] != row["raw_pair"]]
         cells = [f"{alpha:g}", f"{len(some)}", f"{np.mean([row['before'] for row in some]):.1f}"]
         cells += [_mean([row[choice] for row in some]) for choice in CHOICES]
-        cells += [f"{len(differ)}", _mean(differ)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*head, *lines])
+        lines.append([*cells, f"{len(differ)}", _mean(differ)])
+    return markdown(head, lines)
 
 
 def _mean(values: list[float]) -> str:
@@ -183,8 +173,3 @@ def _mean(values: list[float]) -> str:
     half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
     mean = float(np.mean(values))
     return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "more-data.md", table(rows) + "\n")

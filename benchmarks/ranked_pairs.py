@@ -1,8 +1,5 @@
 """Do intervals of similarities hold for the pairs that lead the list? A simulation study.
 
-``python -m benchmarks ranked_pairs``           to benchmarks/measured and docs/generated
-``python -m benchmarks ranked_pairs --quick``   a tenth of it, to the terminal only
-
 A pair leads a list because it is similar, or because it was confused more often than it usually
 is. So intervals that hold for any pair need not hold for the first. Classifiers are those of
 `benchmarks.estimate`, whose similarities are known.
@@ -11,17 +8,15 @@ is. So intervals that hold for any pair need not hold for the first. Classifiers
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.classifiers import FAMILIES, class_shares, error_rates
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, diagnose
-from deconfuse._files import write_text
 
-ROOT = Path(__file__).parent.parent
 # Classes, and how many classifiers and test sets are drawn per setting.
 SIZES = {10: 12, 30: 5, 100: 2}
 SAMPLES, ACCURACIES, SKEWS = (20, 100, 500), (0.6, 0.9, 0.99), (1, 100)
@@ -73,11 +68,9 @@ def _missed(expected: NDArray[np.float64], rng: np.random.Generator) -> NDArray[
 def table(rows: list[dict[str, Any]]) -> str:
     """Return coverage in percent, by what the settings differ in."""
     names = ["the first", *(f"the first {rank}" for rank in RANKS[1:])]
-    head = [
-        f"|  | {' | '.join(f'pairs, {name} | covered, % | low end too high, %' for name in names)}"
-        " |",
-        "|---|" + "---|" * (3 * len(RANKS)),
-    ]
+    head = [""]
+    for name in names:
+        head += [f"pairs, {name}", "covered, %", "low end too high, %"]
     groups: list[tuple[str, str | None, Any]] = [("**all**", None, None)]
     groups += [(f"likeness: {family}", "family", family) for family in FAMILIES]
     groups += [(f"{n} classes", "n_classes", n) for n in SIZES]
@@ -94,10 +87,5 @@ def table(rows: list[dict[str, Any]]) -> str:
                 f"{100 * (1 - (high + low) / pairs):.1f}",
                 f"{100 * high / pairs:.1f}",
             ]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join([*head, *lines])
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "ranked-pairs.md", table(rows) + "\n")
+        lines.append([title, *cells])
+    return markdown(head, lines)

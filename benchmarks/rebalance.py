@@ -1,9 +1,5 @@
 """Balanced accuracy on held-out data: Rebalancer and its class weights against usual remedies.
 
-``python -m benchmarks rebalance``           10 seeds, to benchmarks/measured, docs/generated and
-                                             docs/images
-``python -m benchmarks rebalance --quick``   2 seeds, to the terminal only
-
 Digits come with scikit-learn; Fashion-MNIST is read from the folder that DECONFUSE_DATA names.
 Train and validation sets are made imbalanced as in the paper (Dirichlet shares, at least a fifth of
 each class kept); the held-out set is not. Some remedies add an offset to the log-scores of a
@@ -32,8 +28,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from torch.nn import functional
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix, Rebalancer
-from deconfuse._files import write_text
 from deconfuse.experiments.config import TrainingConfig
 from deconfuse.experiments.datasets import load_dataset
 from deconfuse.experiments.tasks import dirichlet_sizes, keep_samples
@@ -44,7 +40,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Weights = dict[Any, float] | None
 
-ROOT = Path(__file__).parent.parent
 ALPHAS = (1.0, 0.1)
 N_CLASSES = 10
 NETWORK, TREES = "the paper's network, stopped at 60 %", "gradient-boosted trees"
@@ -282,15 +277,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     for dataset, alpha in dict.fromkeys((row["dataset"], row["alpha"]) for row in rows):
         some = [row for row in rows if (row["dataset"], row["alpha"]) == (dataset, alpha)]
         of = {model: [row for row in some if row["model"] == model] for model in MODELS}
-        lines = [
-            f"| {dataset}, alpha {alpha:g} | {' | '.join(MODELS)} |",
-            "|" + "---|" * (1 + len(MODELS)),
-            f"| no change | {' | '.join(_average(of[model]) for model in MODELS)} |",
-        ]
+        lines = [["no change", *(_average(of[model]) for model in MODELS)]]
         for name, title in (OFFSETS | WEIGHTS).items():
-            cells = [_gain(of[model], name) for model in MODELS]
-            lines.append(f"| {title} | {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
+            lines.append([title, *(_gain(of[model], name) for model in MODELS)])
+        parts.append(markdown([f"{dataset}, alpha {alpha:g}", *MODELS], lines))
     return "\n\n".join(parts)
 
 
@@ -337,9 +327,3 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axis.set_ylabel("gain in balanced\naccuracy, points")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table and the picture that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "rebalance.md", table(rows) + "\n")
-    draw(rows, ROOT / "docs" / "images" / "rebalance.png")

@@ -1,7 +1,4 @@
-"""Bi-normalization against the peers, to one residual per class: where sweeps crawl or win.
-
-Run ``python -m benchmarks.scaling``; ``python -m benchmarks`` runs it with all the others.
-"""
+"""Bi-normalization against the peers, to one residual per class: where sweeps crawl or win."""
 
 from __future__ import annotations
 
@@ -164,11 +161,3 @@ def _row(case: str, peer: str, seconds: float, residual: float, ours: float) -> 
     if residual > 2 * TOLERANCE:
         row["note"] = "not converged, so a lower bound"
     return row
-
-
-if __name__ == "__main__":
-    for line in run():
-        print(
-            f"{line['case']:50s} {line['peer']:22s} {line['seconds'] * 1e3:10.3f} ms "
-            f"{line['residual']:8.1e} {line['ratio']:9.2f}x {line.get('note', '')}"
-        )

@@ -1,8 +1,5 @@
 """Is a balanced accuracy as sure as it says, also with classes of a few samples? In percent.
 
-``python -m benchmarks score_intervals``           to benchmarks/measured and docs/generated
-``python -m benchmarks score_intervals --quick``   a tenth of it, to the terminal only
-
 Recalls of the classes are drawn from a beta distribution. Two equal classifiers are tested for a
 difference, on independent test sets and on one and the same (paired: the second one repeats nine
 tenths of the predictions); the intervals are asked for the balanced accuracy itself, and for its
@@ -11,21 +8,19 @@ difference from a classifier with other recalls.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.tables import markdown
 from deconfuse import ConfusionMatrix
-from deconfuse._files import write_text
 from deconfuse.statistics.cells import Cells
 from deconfuse.statistics.metrics import estimate_balanced_accuracy
 from deconfuse.statistics.score_differences import Scores
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parent.parent
 SIZES = {
     "2 × 500, 1 × 1": (500, 500, 1),
     "2 × 500, 1 × 3": (500, 500, 3),
@@ -36,6 +31,7 @@ SIZES = {
     "100 × 5": (5,) * 100,
 }
 ACCURACIES = (0.6, 0.9, 0.98)
+KINDS = ("alarm", "paired_alarm", "covers", "covers_difference")
 RUNS = 1_000
 REPEATED = 0.9
 
@@ -54,8 +50,7 @@ def _row(name: str, sizes: tuple[int, ...], accuracy: float, runs: int) -> dict[
     rng = np.random.default_rng(0)
     n = np.array(sizes)
     found = np.array([_once(n, accuracy, rng) for _ in range(runs)])
-    kinds = ("alarm", "paired_alarm", "covers", "covers_difference")
-    shares = dict(zip(kinds, found.mean(axis=0).tolist(), strict=True))
+    shares = dict(zip(KINDS, found.mean(axis=0).tolist(), strict=True))
     return {"sizes": name, "accuracy": accuracy, "runs": runs, **shares}
 
 
@@ -92,20 +87,11 @@ def _table(hits: NDArray[Any], n: NDArray[Any]) -> Floats:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the table in percent."""
+    head = ["samples of the classes", "accuracy", "equal ones called different, %",
+            "the same, paired, %", "interval holds, %",
+            "interval of a difference holds, %"]  # fmt: skip
     lines = [
-        "| samples of the classes | accuracy | equal ones called different, % | the same, paired, %"
-        " | interval holds, % | interval of a difference holds, % |",
-        "|---|---|---|---|---|---|",
+        [row["sizes"], row["accuracy"], *(f"{100 * row[kind]:.1f}" for kind in KINDS)]
+        for row in rows
     ]
-    for row in rows:
-        cells = [
-            f"{100 * row[kind]:.1f}"
-            for kind in ("alarm", "paired_alarm", "covers", "covers_difference")
-        ]
-        lines.append(f"| {row['sizes']} | {row['accuracy']} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def publish(rows: list[dict[str, Any]]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "score-intervals.md", table(rows) + "\n")
+    return markdown(head, lines)

@@ -1,8 +1,5 @@
 """How small can the bias of the separability be? A regression that knows the answers, beside ours.
 
-``python -m benchmarks separability_limit``           to benchmarks/measured and docs/generated
-``python -m benchmarks separability_limit --quick``   a tenth of it, to the terminal only
-
 The settings are those of `benchmarks.estimate` with ten classes. Boosted trees learn what the true
 separability is: from many test sets of the same classifiers, of which they see accuracy,
 recalls, precisions, how errors spread, and our estimate with what it fitted. Nobody who has one
@@ -12,7 +9,6 @@ test set knows as much, so a bias that they are left with is hardly to be avoide
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +18,12 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from benchmarks.classifiers import FAMILIES, class_shares, error_rates
 from benchmarks.estimate import ACCURACIES, SKEWS, bias_without_luck, estimate_and_truth, luck
-from deconfuse._files import write_text
+from benchmarks.tables import markdown
 from deconfuse.statistics import BiEstimate
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-ROOT = Path(__file__).parent.parent
 N_CLASSES, SAMPLES, SETS = 10, (5, 20, 100), 120
 
 
@@ -95,17 +90,12 @@ def table(rows: list[Row]) -> str:
     head = ["samples per class", "skew"]
     for name in ("`estimate_bi`", "learned from the truth"):
         head += [f"error (RMSE), {name}", "largest bias of 12 settings", "above 0.01 beyond noise"]
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines = []
     for row in rows:
         cells = [str(row["samples"]), str(row["skew"])]
         for name in ("ours", "learned"):
             bias, noise = np.abs(np.array(row[name]["biases"])).T
             above = int((bias > 0.01 + 2 * noise).sum())
             cells += [f"{row[name]['error']:.4f}", f"{bias.max():.3f}", str(above)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def publish(rows: list[Row]) -> None:
-    """Write the table that the guide includes."""
-    write_text(ROOT / "docs" / "generated" / "separability-limit.md", table(rows) + "\n")
+        lines.append(cells)
+    return markdown(head, lines)

@@ -96,15 +96,6 @@ def test_intervals_are_students() -> None:
     assert np.isnan(Sample(np.array([1.0])).interval()).all()
 
 
-@pytest.mark.parametrize("n", [5, 10, 30])
-def test_intervals_cover_as_often_as_they_say(n: int) -> None:
-    rng = np.random.default_rng(n)
-    bounds = np.array([Sample(rng.normal(size=n)).interval() for _ in range(2000)])
-    covered = np.mean((bounds[:, 0] < 0) & (bounds[:, 1] > 0))
-    # Four standard errors of a share of 0.95 in 2,000.
-    assert abs(covered - 0.95) < 0.02
-
-
 def test_slope_is_least_squares_over_equal_steps() -> None:
     questions = {Question("d", a, "t", "m", "overlap"): {0: 0.0} for a in ALPHAS}
     scores = Scores(questions)
@@ -380,17 +371,15 @@ def test_the_other_reading_is_compared_on_the_same_seeds(records: list[Record]) 
 
 
 def test_experiment_2_alone_has_its_curves(records: list[Record], tmp_path: Path) -> None:
-    for record in records:
-        if not record.config.is_balanced:
-            write_record(tmp_path / "records", record)
+    balanced, *mine = [r for r in records if (r.config.dataset, r.config.seed) == ("mnist", 0)]
+    for record in (balanced, *mine):
+        write_record(tmp_path / "records", record)
+    write_results(tmp_path, tmp_path / "records")
+    assert (tmp_path / "figures" / "kl.png").exists()
+    record_path(tmp_path / "records", balanced.config).unlink()
     names = {path.name for path in write_results(tmp_path, tmp_path / "records")}
     assert {"overlap.png", "overlap-other-targets.png"} <= names
     # What was drawn of other records is not shown as if it were of these.
-    write_record(tmp_path / "records", records[0])
-    write_results(tmp_path, tmp_path / "records")
-    assert (tmp_path / "figures" / "kl.png").exists()
-    record_path(tmp_path / "records", records[0].config).unlink()
-    write_results(tmp_path, tmp_path / "records")
     assert not (tmp_path / "figures" / "kl.png").exists()
     assert "kl.png" not in (tmp_path / "REPRODUCTION.md").read_text()
     assert not names & {"kl.png", "off-diagonal.png", "other-methods.png"}

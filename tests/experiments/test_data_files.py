@@ -6,8 +6,6 @@ import gzip
 import hashlib
 import io
 import shutil
-import subprocess
-import sys
 import tarfile
 import threading
 import zipfile
@@ -49,8 +47,9 @@ def pack(folder: Path, name: str, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["folder", "zip", "tar.gz"])
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "stl10"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("folder", "mnist"), ("zip", "cifar10"), ("tar.gz", "stl10")]
+)
 def test_take_from(kind: str, name: str, data: Path, tmp_path: Path) -> None:
     source, target = pack(data, name, kind), tmp_path / "new"
     take_from(source, target, CATALOGUE[name])
@@ -74,18 +73,13 @@ def twins(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 LAYOUTS = [("MNIST/raw", "FashionMNIST/raw"), ("mnist", "fashion_mnist"), ("b", "a")]
 
 
-@pytest.mark.parametrize("kind", ["folder", "tar"])
 @pytest.mark.parametrize("folders", LAYOUTS)
 def test_twins_with_the_same_file_names_are_told_apart_by_content(
-    folders: tuple[str, str], kind: str, twins: Path, tmp_path: Path
+    folders: tuple[str, str], twins: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "found"
     for name, folder in zip(("mnist", "fashion-mnist"), folders, strict=True):
         shutil.copytree(twins / name, source / folder)
-    if kind == "tar":
-        with tarfile.open(tmp_path / "found.tar", "w") as tar:
-            tar.add(source, arcname="found")
-        source = tmp_path / "found.tar"
     for name in ("mnist", "fashion-mnist"):
         take_from(source, tmp_path / "new", CATALOGUE[name])
         assert is_complete(tmp_path / "new", CATALOGUE[name])
@@ -130,26 +124,13 @@ def test_a_broken_packed_file_is_not_taken(data: Path, tmp_path: Path) -> None:
         take_from(data / "mnist", tmp_path / "new", CATALOGUE["mnist"])
 
 
-def test_what_a_source_lacks_is_named(data: Path, tmp_path: Path) -> None:
-    (data / "cifar10" / "data_batch_2.bin").unlink()
-    with pytest.raises(InputError, match=r"files of CIFAR-10, but: data_batch_2\.bin is missing"):
-        take_from(data / "cifar10", tmp_path / "new", CATALOGUE["cifar10"])
-
-
-def test_a_source_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"`--from` must be a folder, a whole .*, but .*nothing is none of them"
-    ):
-        take_from(tmp_path / "nothing", tmp_path, CATALOGUE["mnist"])
-
-
 @pytest.mark.parametrize(("kind", "keep"), [("tar.gz", -2000), ("tar.gz", 60), ("zip", -2000)])
 def test_an_archive_that_ends_early(kind: str, keep: int, data: Path, tmp_path: Path) -> None:
     path = pack(data, "stl10", kind)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(
         InputError,
-        match=r"must be (a whole archive|a folder, a whole tar)",
+        match=r"must (be a whole archive|hold all files of STL-10)",
     ):
         take_from(path, tmp_path / "new", CATALOGUE["stl10"])
 
@@ -214,7 +195,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as running:
         running.files, running.asked = {}, []
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield running
         running.shutdown()
@@ -256,8 +237,7 @@ def test_download(name: str, data: Path, server: Server, tmp_path: Path) -> None
     assert load_dataset(name, target).n_classes == 10
 
 
-@pytest.mark.parametrize("name", ["mnist", "cifar10"])
-@pytest.mark.parametrize("knows_ranges", [True, False])
+@pytest.mark.parametrize(("name", "knows_ranges"), [("mnist", True), ("cifar10", False)])
 def test_a_broken_download_goes_on_where_it_stopped(
     name: str, knows_ranges: bool, data: Path, server: Server, tmp_path: Path
 ) -> None:
@@ -275,34 +255,6 @@ def test_a_broken_download_goes_on_where_it_stopped(
     assert server.asked[0] == (first, 1000 if knows_ranges else 0)
     assert is_complete(tmp_path / "new", spec)
     assert not part.exists()
-
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from dataclasses import replace
-from deconfuse.experiments import data_files
-from deconfuse.experiments.data_files import CATALOGUE, Download
-data_files._CHUNK = 1000
-item = Download({url!r}, {size}, {sha256!r})
-spec = replace(CATALOGUE["cifar10"], downloads=(item,))
-data_files.download(Path({target!r}), spec, lambda done, of: done > 5000 and os._exit(9))
-"""
-
-
-def test_a_killed_download_goes_on_too(data: Path, server: Server, tmp_path: Path) -> None:
-    spec, target = offered(server, data, "cifar10"), tmp_path / "new"
-    (item,) = spec.downloads
-    script = KILLED.format(url=item.url, sha256=item.sha256, size=item.size, target=str(target))
-    assert subprocess.run([sys.executable, "-c", script]).returncode == 9
-    (part,) = target.rglob("*.*")
-    # What was in memory when the process died is asked for again.
-    kept = part.stat().st_size
-    assert 0 <= kept <= 6000
-    server.asked.clear()
-    download(target, spec)
-    assert server.asked == [("all.tar.gz", kept)]
-    assert is_complete(target, spec)
 
 
 @pytest.mark.parametrize("when", ["whole", "rest"])

@@ -80,22 +80,6 @@ def test_corrupted_file_is_named_and_not_used(data: Path) -> None:
         load_dataset("cifar10", data)
 
 
-def test_short_file_is_named_and_not_used(data: Path) -> None:
-    path = data / "stl10" / "train_y.bin"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"train_y\.bin must have 60 bytes .* got 59"):
-        load_dataset("stl10", data)
-
-
-@pytest.mark.parametrize("damage", ["cut", "not packed"])
-def test_broken_packed_file_is_named_and_not_used(damage: str, data: Path) -> None:
-    path = data / "mnist" / "train-images-idx3-ubyte.gz"
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2] if damage == "cut" else b"hello")
-    with pytest.raises(InputError, match=r"idx3-ubyte\.gz must be a complete packed file"):
-        load_dataset("mnist", data)
-
-
 def test_packed_and_plain_are_the_same(data: Path) -> None:
     packed = load_dataset("fashion-mnist", data)
     path = data / "fashion-mnist" / "t10k-images-idx3-ubyte.gz"
@@ -157,32 +141,12 @@ def test_default_folder_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.array([0, 1, 1]), "`train_inputs` and `train_labels` must describe the same samples"),
-        (np.array([0.0, 1, 0, 1]), "`train_labels` must be one whole number per sample"),
-        (np.array([0, 0, 0, 0]), "`train_labels` must have every class from 0 to 1 and no other"),
-        (np.array([0, 1, 2, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
-        (np.array([0, 1, -1, 1]), "`train_labels` must have every class from 0 to 1 and no other"),
-    ],
-)
-def test_bad_dataset(labels: np.ndarray, message: str) -> None:
-    inputs, good = np.zeros((4, 2)), np.array([0, 1, 0, 1])
-    with pytest.raises(InputError, match=message):
-        Dataset("mine", inputs, labels, inputs, good, ("a", "b"))
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "my/digits"}, "`name` must be a plain name of at most 100 bytes"),
-        ({"name": "../digits"}, "`name` must be a plain name"),
-        ({"name": "back\\slash"}, "`name` must be a plain name"),
-        ({"name": "."}, "`name` must be a plain name"),
-        ({"name": ""}, "`name` must be a plain name"),
-        ({"name": "two\nlines"}, "`name` must be a plain name"),
-        ({"name": "é" * 51}, "`name` must be a plain name"),
-        ({"name": 7}, "`name` must be a plain name .* got 7"),
+        *(
+            ({"name": name}, "`name` must be a plain name of at most 100 bytes")
+            for name in ("../digits", "back\\slash", ".", "", "two\nlines", "é" * 51, 7)
+        ),
         ({"classes": "ab"}, "`classes` must be a sequence of names, got 'ab'"),
         ({"classes": ("a", "a")}, "`classes` must be two or more distinct names, got"),
         ({"classes": ("a",)}, "`classes` must be two or more distinct names, got"),
@@ -193,6 +157,9 @@ def test_bad_dataset(labels: np.ndarray, message: str) -> None:
         ({"test_labels": np.array([0, 2**62, 0, 1])}, "`test_labels` must have every class"),
         ({"transform": "turn"}, "`transform` must be one of none, standardize, rotate, got 'turn'"),
         ({"transform": "rotate"}, r"`train_inputs` must be images in bytes .* float64 of shape"),
+        ({"train_labels": [0, 1, 1]}, "`train_inputs` and `train_labels` must describe the same"),
+        ({"train_labels": [0, 0, 0, 0]}, "must have every class from 0 to 1 and no other"),
+        ({"train_labels": [0, 1, -1, 1]}, "must have every class from 0 to 1 and no other"),
     ],
 )
 def test_bad_parts_of_a_dataset(changes: dict[str, object], message: str) -> None:

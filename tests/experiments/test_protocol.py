@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -85,10 +84,6 @@ def test_an_executor_gives_the_same(blobs: Dataset) -> None:
             r"finite scores of shape \(\d+, 4\)",
         ),
         (
-            lambda n: Outcome(np.full((n, 4), np.nan), np.zeros((n, 2))),
-            r"finite scores .* got \d+ that are not",
-        ),
-        (
             lambda n: Outcome(np.where(np.arange(4) == 2, -np.inf, np.zeros((n, 4))), [[0]] * n),
             r"that are not(.|\n)*put a small number under",
         ),
@@ -96,10 +91,8 @@ def test_an_executor_gives_the_same(blobs: Dataset) -> None:
             lambda n: Outcome(np.zeros((n, 4)), np.full((n, 1), np.inf)),
             "finite embeddings .* that are not",
         ),
-        (lambda n: None, "must return an Outcome, got NoneType"),
         (lambda n: (np.zeros((n, 4)), np.zeros((n, 2))), "must return an Outcome, got tuple"),
         (lambda n: Outcome(np.zeros((n, 4)), [[0]] * n, (np.nan,)), "history .* finite numbers"),
-        (lambda n: Outcome(np.zeros((n, 4)), np.zeros(n)), r"finite embeddings of shape"),
         (lambda n: Outcome(np.zeros((n, 4)), np.zeros((n - 1, 2))), "finite embeddings of shape"),
     ],
 )
@@ -116,16 +109,6 @@ def test_a_training_function_that_returns_something_else(
 def test_nothing_to_run(blobs: Dataset) -> None:
     with pytest.raises(InputError, match="There must be at least one level and one seed, got none"):
         run_protocol(nearest_mean, blobs, alphas=[], seeds=[0])
-
-
-def test_a_level_that_is_no_number(blobs: Dataset) -> None:
-    with pytest.raises(InputError, match="`alpha` must be positive and finite, got '1'"):
-        run_protocol(nearest_mean, blobs, alphas=["1"], seeds=[0])  # type: ignore[list-item]
-
-
-def test_seeds_and_levels_of_numpy(blobs: Dataset) -> None:
-    records = run_protocol(nearest_mean, blobs, alphas=np.array([1.0]), seeds=np.arange(1))  # type: ignore[arg-type]
-    assert [record.config.seed for record in records] == [0, 0]
 
 
 def never(task: Task) -> Outcome:
@@ -234,32 +217,6 @@ def test_the_name_of_the_papers_network_is_taken(blobs: Dataset) -> None:
         run_protocol(cnn, images("mnist"), alphas=[1.0], seeds=[0])
 
 
-class Counting(Executor):
-    """An executor that nothing is known of; it notes how many runs it was given at once."""
-
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(1)
-        self.go = threading.Event()
-        self.given = 0
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        self.given += 1
-        if self.given == 12:
-            self.go.set()
-        return self.pool.submit(self._wait, fn, *args, **kwargs)
-
-    def _wait(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        assert self.go.wait(60), "the runs did not come at once"
-        return fn(*args, **kwargs)
-
-
-def test_an_executor_gets_many_runs_at_once(blobs: Dataset) -> None:
-    executor = Counting()
-    with executor.pool:
-        run_protocol(nearest_mean, blobs, alphas=[1.0], seeds=range(6), executor=executor)
-    assert executor.given == 12
-
-
 TOGETHER = threading.Barrier(4)
 
 
@@ -277,7 +234,7 @@ def test_dask_does_many_runs_at_once(blobs: Dataset) -> None:
 
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": False}
     with (
-        LocalCluster(**options, dashboard_address=None) as cluster,
+        LocalCluster(**options, dashboard_address=":0") as cluster,
         Client(cluster) as client,
         client.get_executor() as executor,
     ):

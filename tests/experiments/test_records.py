@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from making import make_arrays, make_record
 from deconfuse import InputError
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.records import (
+    WEIGHTINGS,
     Record,
     read_record,
     read_records,
@@ -103,55 +102,25 @@ def break_record(path: Path, **changes: object) -> None:
     ("changes", "message"),
     [
         ({"schema": 2}, "must be a record of version 1 .* got versions 2 and 1"),
-        ({"schema": None}, "must be a record of version 1 .* got versions None and 1"),
         ({"config": None}, "version 1 of the protocol, got versions 1 and None"),
         ({"config": {"protocol": 0}}, "version 1 of the protocol, got versions 1 and 0"),
-        ({"matrix": [[-1] * 4] * 4}, "must agree with itself, but test_sizes is"),
-        ({"matrix": [[1, 2], [3, 4]]}, "must agree with itself, but test_sizes is"),
-        ({"matrix": [["a"]]}, "a field is missing or wrong .*invalid literal"),
-        ({"gcms": {}}, r"a field is missing or wrong \(KeyError: 'row'"),
-        ({"matrix": [[1.7] * 4] * 4}, "must agree with itself, but test_sizes is"),
-        ({"matrix": None}, "a field is missing or wrong"),
-        ({"matrix": [[1], [2, 3]]}, "a field is missing or wrong"),
         ({"matrix": [[9] * 4] * 4}, "must agree with itself, but test_sizes is .* give \\[36, 36"),
+        ({"matrix": [["a"]]}, "a field is missing or wrong .*invalid literal"),
+        ({"matrix": [[]]}, "must be a complete record"),
         ({"rebalanced": [[9] * 4] * 4}, "not all of rebalanced are"),
-        ({"rebalanced": [[9.5] * 4] * 4}, "must agree with itself, but rebalanced is"),
-        ({"rebalanced": [[9] * 3] * 3}, "not all of rebalanced are"),
-        (
-            {"test_sizes": [1, 2, 3, 4]},
-            "must agree with itself, but test_sizes is \\[1, 2, 3, 4",
-        ),
-        ({"accuracy": 0.99}, "must agree with itself, but accuracy is 0.99"),
-        ({"accuracy": None}, "must agree with itself, but accuracy is None"),
-        ({"balanced_accuracy": 0.99}, "must agree with itself, but balanced_accuracy is 0.99"),
-        ({"epochs": 7}, "must agree with itself, but epochs is 7"),
+        ({"gcms": {}}, r"a field is missing or wrong \(KeyError: 'row'"),
+        ({"gcms": dict.fromkeys(WEIGHTINGS, [[0.0] * 4] * 4)}, "not all of gcms are"),
+        ({"gcms": dict.fromkeys(WEIGHTINGS, [[-5.0] * 4] * 4)}, "not all of gcms are"),
         ({"more": 7}, "must agree with itself, but more is 7 .* give None"),
-        ({"history": ["a"]}, "a field is missing or wrong .*could not convert"),
         ({"history": [float("nan")] * 2}, "a field is missing or wrong .*JSON compliant"),
         ({"train_sizes": [1, 2]}, "not all of train_sizes are"),
         ({"train_sizes": [1, 2, 3, -4]}, "not all of train_sizes are"),
-        ({"train_sizes": [1, 2, 3, 4.5]}, "must agree with itself, but train_sizes is"),
-        ({"classes": [0, 1, 2, 3]}, r"must agree with itself, but classes is \[0, 1"),
         ({"classes": list("abca")}, "not all of classes are"),
         ({"epsilon": -1}, "not all of epsilon and seconds are"),
-        ({"epsilon": "a"}, "a field is missing or wrong .*could not convert"),
-        ({"cell_volume": 0}, "not all of cell_volume and n_cells are"),
-        ({"seconds": float("inf")}, "a field is missing or wrong .*JSON compliant"),
         ({"n_cells": 0}, "not all of cell_volume and n_cells are"),
-        ({"n_cells": 1.5}, "must agree with itself, but n_cells is 1.5"),
-        ({"versions": {"numpy": 2}}, "must agree with itself, but versions is"),
-        ({"coarser": []}, "a field is missing or wrong"),
-        ({"shuffled": {"a": {}}}, "a field is missing or wrong"),
-        ({"shuffled": None}, "a field is missing or wrong"),
-        ({"coarser": {"2": {"n_cells": 3}}}, r"a field is missing or wrong .*'overlaps'"),
         (
             {"coarser": {"2": {"n_cells": 3, "overlaps": [[9] * 4] * 4}}},
             "not all of coarser and shuffled are",
-        ),
-        ({"config": {**CONFIG.to_json(), "extra": 5}}, "a field is missing or wrong .*'extra'"),
-        (
-            {"config": {**CONFIG.to_json(), "sampling": "odd"}},
-            "a field is missing or wrong .*`sampling` must",
         ),
         (
             {"config": RunConfig("mnist", 1, 0.3).to_json()},
@@ -165,19 +134,6 @@ def test_records_that_cannot_be_used(
     path = write_record(tmp_path, make_record(CONFIG))
     break_record(path, **changes)
     with pytest.raises(InputError, match=message):
-        read_record(path)
-
-
-@pytest.mark.parametrize("cell", [float("nan"), float("inf"), -5.0, "empty"])
-def test_geometric_matrices_that_cannot_be_name_the_record(cell: object, tmp_path: Path) -> None:
-    path = write_record(tmp_path, make_record(CONFIG))
-    gcms = json.loads(path.read_text())["gcms"]
-    if cell == "empty":
-        gcms["col"] = [[0.0] * 4] * 4
-    else:
-        gcms["col"][1][2] = cell
-    break_record(path, gcms=gcms)
-    with pytest.raises(InputError, match=r"not all of gcms are|JSON compliant"):
         read_record(path)
 
 
@@ -208,12 +164,6 @@ def test_a_field_that_is_missing_or_something_else_is_never_read(data: st.DataOb
     assert json.loads(read.to_json()) == values
 
 
-def test_a_matrix_without_cells_is_refused() -> None:
-    values = json.loads(RECORD) | {"matrix": [[]]}
-    with pytest.raises(InputError, match="must be a complete record"):
-        Record.from_json(json.dumps(values), "it")
-
-
 def test_published_records_are_valid_and_keep_their_names_and_bytes() -> None:
     paths = sorted((Path(__file__).parents[2] / "results" / "records").glob("*/*.json"))
     if not paths:
@@ -234,17 +184,20 @@ def test_a_record_that_is_a_folder_or_too_deep_is_named(tmp_path: Path) -> None:
         Record.from_json("[" * 100_000, "x")
 
 
-def test_half_a_record_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (RECORD[:100].encode(), "must be a record in JSON, but it cannot be read"),
+        (b"\xff\xfe" + RECORD.encode(), "must be a record that can be read, but it cannot"),
+        (b"[1, 2]", "must be a record of version 1 and"),
+    ],
+)
+def test_half_a_record_and_what_is_none_are_named(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
     path = write_record(tmp_path, make_record(CONFIG))
-    path.write_text(path.read_text()[:100])
-    with pytest.raises(InputError, match="must be a record in JSON, but it cannot be read"):
-        read_record(path)
-
-
-def test_a_record_that_is_not_text_is_named(tmp_path: Path) -> None:
-    path = write_record(tmp_path, make_record(CONFIG))
-    path.write_bytes(b"\xff\xfe" + path.read_bytes())
-    with pytest.raises(InputError, match="must be a record that can be read, but it cannot"):
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
         read_record(path)
 
 
@@ -270,11 +223,6 @@ def test_a_folder_of_records_that_is_not_there(tmp_path: Path) -> None:
         read_records(tmp_path / "nowhere")
 
 
-def test_not_even_an_object() -> None:
-    with pytest.raises(InputError, match="x must be a record of version 1 and"):
-        Record.from_json("[1, 2]", "x")
-
-
 def test_read_records_in_order(tmp_path: Path) -> None:
     configs = [RunConfig("mnist", seed, alpha) for seed in (1, 0) for alpha in (0.1, 10.0)]
     configs += [configs[0].balanced]
@@ -291,34 +239,6 @@ def test_read_records_in_order(tmp_path: Path) -> None:
     assert len(read_records(tmp_path, [configs[0], RunConfig("stl10", 0, 1.0)])) == 1
 
 
-FULL_DISK = """
-import resource, sys
-from pathlib import Path
-sys.path.insert(0, {helpers!r})
-from making import make_record
-from deconfuse.experiments.config import RunConfig
-from deconfuse.experiments.records import write_record
-folder = Path({folder!r})
-write_record(folder, make_record(RunConfig("mnist", 0, 0.3)))
-# No file may grow past 500 bytes from here on: writing stops in the middle of the record.
-resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-for seed in (0, 1):
-    try:
-        write_record(folder, make_record(RunConfig("mnist", seed, 0.3)))
-    except OSError as error:
-        print("stopped", type(error).__name__)
-"""
-
-
-def test_a_disk_that_fills_up_in_the_middle_loses_nothing(tmp_path: Path) -> None:
-    script = FULL_DISK.format(helpers=str(Path(__file__).parent), folder=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.count("stopped") == 2, done.stderr
-    # The old record is whole, the new one absent, and nothing lies around half-written.
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{CONFIG.key}.json"]
-    assert read_record(record_path(tmp_path, CONFIG)).config == CONFIG
-
-
 def test_arrays_round_trip(tmp_path: Path) -> None:
     arrays = make_arrays(CONFIG)
     assert write_arrays(tmp_path, arrays) == arrays_path(tmp_path, CONFIG)
@@ -327,12 +247,9 @@ def test_arrays_round_trip(tmp_path: Path) -> None:
     assert measure(again).to_json() == measure(arrays).to_json()
 
 
-@pytest.mark.parametrize("damage", ["absent", "empty", "cut", "unequal", "another run"])
+@pytest.mark.parametrize("damage", ["absent", "unequal", "another run"])
 def test_arrays_that_cannot_be_used_are_made_again(damage: str, tmp_path: Path) -> None:
-    if damage in ("empty", "cut"):
-        path = write_arrays(tmp_path, make_arrays(CONFIG))
-        path.write_bytes(path.read_bytes()[: 0 if damage == "empty" else 1000])
-    elif damage == "unequal":
+    if damage == "unequal":
         arrays = make_arrays(CONFIG)
         write_arrays(tmp_path, replace(arrays, scores=arrays.scores[1:]))
     elif damage == "another run":

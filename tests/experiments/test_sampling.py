@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import InputError
+from deconfuse.experiments.config import Sampling
 from deconfuse.experiments.tasks import (
-    balanced_sizes,
     dirichlet_sizes,
     keep_samples,
     rotate_quarters,
@@ -18,29 +18,21 @@ from deconfuse.experiments.tasks import (
 SIZES = st.lists(st.integers(1, 5000), min_size=2, max_size=20).map(np.array)
 
 
-@given(SIZES, st.sampled_from([10.0, 3.0, 1.0, 0.3, 0.1]), st.integers(0, 2**32))
-def test_a_fifth_at_least_and_the_likeliest_whole(
-    sizes: np.ndarray, alpha: float, seed: int
+@given(SIZES, st.sampled_from([10.0, 3.0, 1.0, 0.3, 0.1]), st.integers(0, 2**32), st.booleans())
+def test_a_fifth_at_least_and_all_at_most(
+    sizes: np.ndarray, alpha: float, seed: int, is_budget: bool
 ) -> None:
-    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), "relative")
+    sampling: Sampling = "budget" if is_budget else "relative"
+    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), sampling)
     assert np.all(kept >= np.floor(0.2 * sizes + 0.5))
     assert np.all(kept <= sizes)
     share = np.random.default_rng(seed).dirichlet(np.full(len(sizes), alpha))
-    assert kept[share.argmax()] == sizes[share.argmax()]
-    # The rule of the protocol, written out.
-    exact = 0.2 * sizes + 0.8 * sizes * share / share.max()
-    assert np.all(np.abs(kept - exact) <= 0.5 + 1e-9)
-
-
-@given(SIZES, st.sampled_from([10.0, 0.1]), st.integers(0, 2**32))
-def test_a_budget_is_dealt_out_and_never_exceeded(
-    sizes: np.ndarray, alpha: float, seed: int
-) -> None:
-    kept = dirichlet_sizes(sizes, alpha, np.random.default_rng(seed), "budget")
-    assert np.all(kept >= np.floor(0.2 * sizes + 0.5))
-    assert np.all(kept <= sizes)
-    share = np.random.default_rng(seed).dirichlet(np.full(len(sizes), alpha))
-    exact = 0.2 * sizes + np.minimum(0.8 * sizes, 0.8 * share * sizes.sum())
+    # The rules of the protocol, written out.
+    if is_budget:
+        exact = 0.2 * sizes + np.minimum(0.8 * sizes, 0.8 * share * sizes.sum())
+    else:
+        assert kept[share.argmax()] == sizes[share.argmax()]
+        exact = 0.2 * sizes + 0.8 * sizes * share / share.max()
     assert np.all(np.abs(kept - exact) <= 0.5 + 1e-9)
 
 
@@ -56,15 +48,6 @@ def test_smaller_alpha_is_more_heterogeneous() -> None:
         for a in (10.0, 3.0, 1.0, 0.3, 0.1)
     ]
     assert spreads == sorted(spreads, reverse=True)
-
-
-def test_unknown_rule() -> None:
-    with pytest.raises(InputError, match='`sampling` must be "relative", "budget" or "equal-size"'):
-        dirichlet_sizes(np.ones(2, dtype=np.int64), 1.0, np.random.default_rng(0), "balanced")
-
-
-def test_balanced_is_the_smallest() -> None:
-    assert balanced_sizes(np.array([7, 4, 9])).tolist() == [4, 4, 4]
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 2**32))

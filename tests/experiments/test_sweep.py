@@ -9,7 +9,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,10 +25,11 @@ from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.records import read_records, record_path, write_record
 from deconfuse.experiments.runs import arrays_path
 from deconfuse.experiments.sweep import (
+    Crew,
+    OpenCrew,
     Places,
     SweepError,
     dask_crew,
-    executor_crew,
     local_crew,
     plan_runs,
     run_sweep,
@@ -40,6 +43,11 @@ PLAN = plan_runs(["mnist"], [1.0, 0.1], range(2))
 
 def places(data: Path) -> Places:
     return Places(data.parent / "records", data, data / "cache")
+
+
+def only(pool: Executor) -> OpenCrew:
+    """Return a crew that does one run at a time."""
+    return lambda: nullcontext(Crew(pool, 1))
 
 
 def trained(data: Path) -> list[str]:
@@ -65,7 +73,7 @@ def test_local_processes_make_every_record_once(data: Path) -> None:
     made = run_sweep(
         PLAN,
         places(data),
-        local_crew(2, 1),
+        partial(local_crew, 2, 1),
         run=slices.run_slice,
         on_done=lambda config, record: done.append(config),
     )
@@ -85,7 +93,7 @@ def test_what_is_there_is_skipped_but_reported(data: Path) -> None:
         made = run_sweep(
             [*PLAN[:3], PLAN[0]],
             places(data),
-            executor_crew(pool, 1),
+            only(pool),
             run=slices.run_slice,
             on_done=lambda config, record: done.append(config),
         )
@@ -102,23 +110,24 @@ def test_a_record_of_another_version_stops_the_sweep_before_it_starts(data: Path
         ThreadPoolExecutor(1) as pool,
         pytest.raises(InputError, match="must be a record of version 1 and"),
     ):
-        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_slice)
+        run_sweep(PLAN, places(data), only(pool), run=slices.run_slice)
     assert not (data / "trained.txt").exists()
 
 
 def test_trained_arrays_are_not_trained_again(data: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
+        run_sweep(PLAN[:1], places(data), only(pool), run=slices.run_slice)
         first = record_path(places(data).records, PLAN[0])
         text = first.read_text()
         first.unlink()
-        run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
+        run_sweep(PLAN[:1], places(data), only(pool), run=slices.run_slice)
     # The time that training took is in the record too: it can only be equal if it was not repeated.
     assert first.read_text() == text
 
 
 KILLED = """
 import sys
+from functools import partial
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 import slices
@@ -126,19 +135,24 @@ from deconfuse.experiments.sweep import Places, local_crew, plan_runs, run_sweep
 if __name__ == "__main__":
     data = Path({data!r})
     plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
-    run_sweep(plan, Places(data.parent / "records", data, data / "cache"), local_crew(1, 1),
-              run=slices.run_slowly)
+    places = Places(data.parent / "records", data, data / "cache")
+    run_sweep(plan, places, partial(local_crew, 1, 1), run=slices.run_slowly)
 """
 
 
 def test_killed_and_started_again_it_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
+    require("psutil")
+    import psutil
+
     script = tmp_path / "sweep.py"
     script.write_text(KILLED.format(helpers=HELPERS, data=str(data)))
     records = places(data).records
     sweep = subprocess.Popen([sys.executable, str(script)])
     wait_for(lambda: len(list(records.glob("*/*.json"))) >= 2)
+    workers = psutil.Process(sweep.pid).children(recursive=True)
     os.kill(sweep.pid, signal.SIGKILL)
     assert sweep.wait() == -signal.SIGKILL
+    wait_for(lambda: not any(worker.is_running() for worker in workers))
     kept = {path: path.read_bytes() for path in records.glob("*/*.json")}
     assert 2 <= len(kept) < len(PLAN)
     read_records(records)  # every one of them is whole
@@ -150,21 +164,6 @@ def test_killed_and_started_again_it_goes_on_where_it_was(data: Path, tmp_path: 
     assert len(again) <= 2
 
 
-def test_workers_end_when_the_sweep_is_killed(data: Path, tmp_path: Path) -> None:
-    require("psutil")
-    import psutil
-
-    script = tmp_path / "sweep.py"
-    script.write_text(KILLED.format(helpers=HELPERS, data=str(data)))
-    sweep = subprocess.Popen([sys.executable, str(script)])
-    wait_for(lambda: (data / "trained.txt").exists())
-    workers = psutil.Process(sweep.pid).children(recursive=True)
-    assert workers
-    sweep.kill()
-    sweep.wait()
-    wait_for(lambda: not any(worker.is_running() for worker in workers))
-
-
 def test_a_sweep_that_stops_does_not_wait_for_the_runs_under_way(data: Path) -> None:
     from multiprocessing import active_children
 
@@ -172,21 +171,18 @@ def test_a_sweep_that_stops_does_not_wait_for_the_runs_under_way(data: Path) -> 
     others = set(active_children())
     # The second run would take an hour; the first one fails while it is under way.
     with pytest.raises(SweepError, match="seed 0, balanced failed"):
-        run_sweep(PLAN[:2], places(data), local_crew(2, 1), run=slices.run_and_fail_or_sleep)
+        run_sweep(
+            PLAN[:2], places(data), partial(local_crew, 2, 1), run=slices.run_and_fail_or_sleep
+        )
     assert (data / "sleeping.txt").exists()
     # Ended is not yet reaped: the pool's own thread may be the one that collects the exit code.
     wait_for(lambda: set(active_children()) <= others)
 
 
 def test_a_worker_that_dies_is_replaced(data: Path) -> None:
-    made = run_sweep(PLAN[:3], places(data), local_crew(1, 1), run=slices.run_and_die_once)
+    made = run_sweep(PLAN[:3], places(data), partial(local_crew, 1, 1), run=slices.run_and_die_once)
     assert made == 3
     assert (data / "died.txt").exists()
-
-
-def test_workers_that_keep_dying_stop_the_sweep(data: Path) -> None:
-    with pytest.raises(SweepError, match=r"died 3 times in a row .*; 3 runs are left"):
-        run_sweep(PLAN[:3], places(data), local_crew(1, 1), run=slices.run_and_die)
 
 
 def test_a_run_that_fails_is_named(data: Path) -> None:
@@ -194,7 +190,7 @@ def test_a_run_that_fails_is_named(data: Path) -> None:
         ThreadPoolExecutor(1) as pool,
         pytest.raises(SweepError, match="mnist, seed 0, balanced failed: ZeroDivisionError: a bug"),
     ):
-        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_and_fail)
+        run_sweep(PLAN, places(data), only(pool), run=slices.run_and_fail)
 
 
 def test_an_error_of_the_system_is_told_as_it_is(data: Path) -> None:
@@ -202,24 +198,24 @@ def test_an_error_of_the_system_is_told_as_it_is(data: Path) -> None:
         ThreadPoolExecutor(1) as pool,
         pytest.raises(SweepError, match=r"failed: FileNotFoundError: .*weights\.pt") as error,
     ):
-        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=slices.run_without_weights)
+        run_sweep(PLAN, places(data), only(pool), run=slices.run_without_weights)
     assert "make room" not in str(error.value)
 
 
 SMALL_DISK = """
 import resource, sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 import slices
-from deconfuse.experiments.sweep import Places, executor_crew, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Crew, Places, plan_runs, run_sweep
 # A record fits, the arrays of the balanced run do not.
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 data = Path({data!r})
 with ThreadPoolExecutor(1) as pool:
     run_sweep(plan_runs(["mnist"], [1.0], range(1)), Places(data.parent / "records", data,
-              data / "cache"), executor_crew(pool, 1), run=slices.run_slice)
+              data / "cache"), lambda: nullcontext(Crew(pool, 1)), run=slices.run_slice)
 """
 
 
@@ -234,24 +230,12 @@ def test_a_run_whose_arrays_do_not_fit_has_its_record_all_the_same(data: Path) -
     assert not list((data / "cache").rglob("*.part"))
 
 
-def test_a_cache_that_cannot_be_written_is_warned_of(data: Path) -> None:
-    from deconfuse import DeconfuseWarning
-
-    (data / "cache").write_text("a file where the folder should be")
-    with (
-        ThreadPoolExecutor(1) as pool,
-        pytest.warns(DeconfuseWarning, match=r"could not be written .* record is made all the"),
-    ):
-        run_sweep(PLAN[:1], places(data), executor_crew(pool, 1), run=slices.run_slice)
-    assert len(read_records(places(data).records)) == 1
-
-
 def test_a_given_pool_that_breaks_stops_the_sweep(data: Path) -> None:
     with (
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
         pytest.raises(SweepError, match=r"died 3 times in a row .*; 3 runs are left"),
     ):
-        run_sweep(PLAN[:3], places(data), executor_crew(pool, 1), run=slices.run_and_die)
+        run_sweep(PLAN[:3], places(data), only(pool), run=slices.run_and_die)
 
 
 def test_missing_data_stops_the_sweep_with_what_to_run(data: Path) -> None:
@@ -262,17 +246,17 @@ def test_missing_data_stops_the_sweep_with_what_to_run(data: Path) -> None:
 
     datasets._load.cache_clear()
     with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="deconfuse data prepare"):
-        run_sweep(PLAN, places(data), executor_crew(pool, 1), run=run_one)
+        run_sweep(PLAN, places(data), only(pool), run=run_one)
 
 
 FULL_DISK = """
 import resource, sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 from making import make_arrays, make_record
-from deconfuse.experiments.sweep import Places, executor_crew, SweepError, plan_runs, run_sweep
+from deconfuse.experiments.sweep import Crew, Places, SweepError, plan_runs, run_sweep
 
 plan = plan_runs(["mnist"], [1.0, 0.1], range(2))
 
@@ -284,7 +268,8 @@ def run(config, data, cache):
 
 with ThreadPoolExecutor(1) as pool:
     try:
-        run_sweep(plan, Places(Path({records!r}), Path(".")), executor_crew(pool, 1), run=run)
+        places, crew = Places(Path({records!r}), Path(".")), nullcontext(Crew(pool, 1))
+        run_sweep(plan, places, lambda: crew, run=run)
     except SweepError as error:
         print(error)
 """
@@ -310,19 +295,9 @@ def test_missing_packages_are_named_with_what_to_install(
     monkeypatch.delitem(sys.modules, "deconfuse.experiments.training", raising=False)
     with pytest.raises(MissingExtraError, match=r"needs torch(.|\n)*deconfuse\[experiments\]"):
         run_one(PLAN[0], data, None)
-    with pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]"):
-        dask_crew("tcp://127.0.0.1:9")
-
-
-def test_no_workers() -> None:
-    with pytest.raises(InputError, match="`workers` must be at least 1, got 0"):
-        local_crew(0)
-
-
-@pytest.mark.parametrize("threads", [0, -1])
-def test_no_threads(threads: int) -> None:
-    with pytest.raises(InputError, match=f"`threads` must be at least 1, got {threads}"):
-        local_crew(1, threads)
+    missing = pytest.raises(MissingExtraError, match=r"needs distributed(.|\n)*deconfuse\[dask\]")
+    with missing, dask_crew("tcp://127.0.0.1:9"):
+        pass
 
 
 @pytest.mark.dask
@@ -367,7 +342,9 @@ def test_dask_cluster_with_a_worker_killed_on_the_way(
                 killed.append(config)
                 processes[1].kill()
 
-        made = run_sweep(PLAN, near, dask_crew(address), run=slices.run_slowly, on_done=kill_one)
+        made = run_sweep(
+            PLAN, near, partial(dask_crew, address), run=slices.run_slowly, on_done=kill_one
+        )
         assert made == len(PLAN)
         assert processes[1].wait(timeout=60) == -signal.SIGKILL
         assert {record.config for record in read_records(places(data).records)} == set(PLAN)
@@ -386,4 +363,4 @@ def test_no_dask_scheduler(data: Path) -> None:
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         pytest.raises(InputError, match=r"must answer at 'tcp://127\.0\.0\.1:9'"),
     ):
-        run_sweep(PLAN, places(data), dask_crew("tcp://127.0.0.1:9"), run=slices.run_slice)
+        run_sweep(PLAN, places(data), partial(dask_crew, "tcp://127.0.0.1:9"), run=slices.run_slice)

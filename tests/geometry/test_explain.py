@@ -59,7 +59,7 @@ def test_samples_of_a_planted_overlap_come_first() -> None:
 
 def test_an_unknown_class_is_named() -> None:
     g = dc.geometric_confusion(*make_samples(0))
-    with pytest.raises(dc.InputError, match="9"):
+    with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 9"):
         g.shared_samples(0, 9)
 
 

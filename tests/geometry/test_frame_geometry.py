@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -76,9 +77,7 @@ DATES = [datetime.date(2026, month, 1) for month in (1, 2, 3, 4)]
 HOSTILE = ["a'); DROP TABLE x; --", 'b"', "<img src=x>", "naïve 🐈 \\ \n"]
 
 
-@pytest.mark.parametrize(
-    "names", [HOSTILE, DATES, [5, -7, 2**40, 0]], ids=["text", "dates", "integers"]
-)
+@pytest.mark.parametrize("names", [HOSTILE, DATES], ids=["text", "dates"])
 def test_names_of_classes_survive(constructor: Constructor, names: list[Any]) -> None:
     classes = {
         "label": pa.array([names[k] for k in DATA.y_true]),
@@ -137,7 +136,7 @@ def test_a_projection_fitted_to_some_rows(constructor: Constructor) -> None:
 def test_slices_add_up_to_the_whole(
     constructor: Constructor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_geometry, "_SLICE", 60)
+    monkeypatch.setattr(frame_geometry, "_SLICE", 200)
     frame = constructor(columns_of(DATA))
     found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))
@@ -150,7 +149,7 @@ def test_sums_of_the_engine_equal_memory(
     monkeypatch.setattr(frame_cells, "_SUMS", 7)
     shifted = Samples(DATA.embeddings[:, :4] + 1e4, DATA.y_true, DATA.y_pred)
     frame = constructor(columns_of(shifted))
-    points = frame_geometry._as_frame(frame).lazy()
+    points = nw.from_native(frame).lazy()
     names = EMBEDDING[:4]
     moments = frame_cells._by_sums(points.select(*names), names)
     assert moments is not None
@@ -188,9 +187,7 @@ def test_equal_points_share_one_cell(constructor: Constructor) -> None:
     assert found["all"].cell_volume == 1.0
 
 
-@pytest.mark.parametrize(
-    ("value", "projection"), [(None, "pca"), (np.nan, "pca"), (np.inf, "pca"), (None, None)]
-)
+@pytest.mark.parametrize(("value", "projection"), [(None, "pca"), (np.inf, "pca"), (np.nan, None)])
 def test_embeddings_that_are_not_finite(
     constructor: Constructor, value: float | None, projection: Any
 ) -> None:
@@ -203,23 +200,18 @@ def test_embeddings_that_are_not_finite(
         )
 
 
-def test_ragged_lists(constructor: Constructor) -> None:
-    rows = DATA.embeddings[:, :3].tolist()
-    rows[3] = rows[3][:2]
-    frame = constructor(
-        {
-            "vector": pa.array(rows, pa.list_(pa.float64())),
-            "label": DATA.y_true,
-            "prediction": DATA.y_pred,
-        }
-    )
-    with pytest.raises(dc.InputError, match="'vector' must be of one length, got 2 to 3 numbers"):
-        dc.geometry.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
-
-
-def test_missing_lists(constructor: Constructor) -> None:
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([0.0, 0.0], "must be of one length, got 2 to 3 numbers"),
+        (None, "must have a list in every row, got 1 with"),
+    ],
+)
+def test_ragged_and_missing_lists(
+    constructor: Constructor, row: list[float] | None, message: str
+) -> None:
     rows: list[Any] = DATA.embeddings[:, :3].tolist()
-    rows[3] = None
+    rows[3] = row
     frame = constructor(
         {
             "vector": pa.array(rows, pa.list_(pa.float64())),
@@ -227,7 +219,7 @@ def test_missing_lists(constructor: Constructor) -> None:
             "prediction": DATA.y_pred,
         }
     )
-    with pytest.raises(dc.InputError, match="'vector' must have a list in every row, got 1 with"):
+    with pytest.raises(dc.InputError, match=f"'vector' {message}"):
         dc.geometry.geometric_confusions_from_frame(frame, embedding="vector", n_components=2)
 
 

@@ -208,12 +208,6 @@ def test_shifts_average_the_formula_over_moved_grids(data: Samples, n_shifts: in
         assert g.n_cells == plain[name].n_cells
 
 
-@pytest.mark.parametrize("n_shifts", [0, 1.5, True, "16"])
-def test_shifts_are_a_positive_integer(n_shifts: object) -> None:
-    with pytest.raises(dc.InputError, match="`n_shifts` must be a positive integer"):
-        dc.geometric_confusion(*make_samples(1), n_shifts=n_shifts)  # type: ignore[arg-type]
-
-
 def test_any_normalized_can_weigh() -> None:
     data = make_samples(1)
     cm = dc.ConfusionMatrix.from_predictions(data.y_true, data.y_pred)

@@ -68,12 +68,12 @@ def test_a_single_class() -> None:
     [
         ({"n_components": 0}, "`n_components` must be a positive integer, got 0"),
         ({"n_components": 2.5}, "`n_components` must be a positive integer, got 2.5"),
-        ({"n_components": True}, "`n_components` must be a positive integer, got True"),
+        ({"n_shifts": True}, "`n_shifts` must be a positive integer, got True"),
         ({"bin_factor": 0}, "`bin_factor` must be a positive number, got 0"),
         ({"bin_factor": np.nan}, "`bin_factor` must be a positive number, got nan"),
         ({"bin_factor": "wide"}, "`bin_factor` must be a positive number, got 'wide'"),
         ({"projection": "tsne"}, "`projection` must be \"pca\", None or a Projection, got 'tsne'"),
-        ({"weighting": "both"}, "got 'both'"),
+        ({"weighting": "both"}, r"`weighting` must be .* or a Normalized, got 'both'"),
         ({"labels": [0, 1, 2]}, "labels"),
     ],
 )
@@ -137,45 +137,6 @@ def test_tensors_are_accepted() -> None:
     moved = torch.tensor(DATA.embeddings, dtype=torch.float32).to(device)
     expected = run(DATA.embeddings.astype(np.float32))
     np.testing.assert_array_equal(run(moved).matrix, expected.matrix)
-
-
-def test_a_weighting_that_does_not_exist() -> None:
-    with pytest.raises(dc.InputError, match=r"`weighting` must be .* or a Normalized, got 'foo'"):
-        run(DATA.embeddings, weighting="foo")
-
-
-def test_samples_of_a_class_that_does_not_exist() -> None:
-    g = run(DATA.embeddings)
-    with pytest.raises(dc.InputError, match=r"Values of `pred` must be classes.*got 'zz'"):
-        g.shared_samples(0, "zz")
-
-
-@pytest.mark.parametrize("labels", [None, [2, 0, 1, 3]])
-@pytest.mark.parametrize("kind", ["int", "text", "list", "bool", "series"])
-def test_samples_are_counted_and_placed_as_the_matrix_would(
-    kind: str, labels: list[int] | None
-) -> None:
-    rng = np.random.default_rng(0)
-    y_true, y_pred = rng.integers(0, 2 if kind == "bool" else 4, (2, 200))
-    names = np.array(["d", "a", "c", "b"])
-    order: list[object] | None = None if labels is None else list(labels)
-    if kind == "bool":
-        y_true, y_pred, order = y_true > 0, y_pred > 0, None
-    elif kind != "int":
-        y_true, y_pred = names[y_true], names[y_pred]
-        order = None if labels is None else names[labels].tolist()
-    pair: tuple[Any, Any] = (y_true, y_pred)
-    if kind == "list":
-        pair = (y_true.tolist(), y_pred.tolist())
-    elif kind == "series":
-        pandas = pytest.importorskip("pandas")
-        pair = tuple(pandas.Series(values, dtype="category") for values in pair)
-    _, positions, cm = prepare(np.zeros((200, 1)), pair, order)
-    expected = dc.ConfusionMatrix.from_predictions(*pair, labels=order)
-    assert cm.labels == expected.labels
-    np.testing.assert_array_equal(cm.counts, expected.counts)
-    for found, values in zip(positions, pair, strict=True):
-        np.testing.assert_array_equal(found, expected.index_of(values))
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,6 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(
     np.testing.assert_allclose(total.covariance, expected, atol=1e-9)
 
 
-def test_no_parts_have_no_moments() -> None:
-    assert Moments.total([]) is None
-
-
 @pytest.mark.parametrize(("n", "width", "m"), [(300, 20, 5), (40, 200, 8), (30, 30, 10)])
 def test_equals_scikit_learn(n: int, width: int, m: int) -> None:
     rng = np.random.default_rng(n)

@@ -6,10 +6,11 @@ same question over seeds make a :class:`Sample`, with Student's t interval of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,14 @@ from deconfuse.experiments.records import WEIGHTINGS, Record
 __all__ = [
     "METHODS",
     "METRICS",
+    "Collected",
     "Matrix",
     "Question",
     "Sample",
     "Scores",
     "complete_seeds",
     "datasets_of",
+    "difference",
     "grid_answers",
     "levels_of",
     "normalizations",
@@ -93,6 +96,32 @@ class Sample:
         return self.mean - half, self.mean + half
 
 
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Collected(defaultdict[Key, dict[int, list[float]]]):
+    """Numbers by what they measure and by seed."""
+
+    def __init__(self) -> None:
+        super().__init__(dict)
+
+    def add(self, key: Key, seed: int, number: float) -> None:
+        """Add a number; a seed may have several."""
+        self[key].setdefault(seed, []).append(number)
+
+    def samples(self) -> dict[Key, Sample]:
+        """Return the mean of each seed, in the order of seeds."""
+        return {
+            key: Sample(np.array([np.nanmean(numbers) for _, numbers in sorted(by_seed.items())]))
+            for key, by_seed in self.items()
+        }
+
+
+def difference(one: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
+    """Return one number minus another, by seed, where there are both."""
+    return {seed: one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())}
+
+
 class Scores:
     """All scores of a set of records, by question and seed.
 
@@ -134,11 +163,6 @@ def off_diagonal_overlap(a: Matrix, b: Matrix) -> float:
     """Return the Overlap of two matrices with their diagonals taken out.
 
     NaN when a matrix has nothing off its diagonal.
-
-    Examples
-    --------
-    >>> off_diagonal_overlap(np.array([[9.0, 1], [1, 9]]), np.array([[1.0, 2], [2, 1]]))
-    1.0
     """
     keep = ~np.eye(len(a), dtype=bool)
     first, second = np.where(keep, a, 0.0), np.where(keep, b, 0.0)
@@ -213,7 +237,9 @@ def score_records(
             estimates |= extra(record)
         targets = {f"gcm {name}": gcm for name, gcm in record.gcms.items()}
         model_1 = balanced.get(config.balanced.key)
-        answers = [*_compare(targets, estimates, ("overlap",)), *_shuffled(record)]
+        answers = list(_compare(targets, estimates, ("overlap",)))
+        if (grid := record.shuffled.get(config.n_components)) is not None:
+            answers += grid_answers("shuffled", grid.overlaps)
         if model_1 is not None:
             truth = {
                 "balanced": model_1.matrix.astype(np.float64),
@@ -225,13 +251,6 @@ def score_records(
                 question = Question(config.dataset, config.alpha, target, method, metric)
                 values.setdefault(question, {})[config.seed] = score
     return Scores(values)
-
-
-def _shuffled(record: Record) -> Iterable[tuple[str, str, str, float]]:
-    """Yield Experiment 2 after the embeddings were shuffled, where it was measured."""
-    grid = record.shuffled.get(record.config.n_components)
-    if grid is not None:
-        yield from grid_answers("shuffled", grid.overlaps)
 
 
 def grid_answers(kind: str, overlaps: Matrix) -> Iterable[tuple[str, str, str, float]]:

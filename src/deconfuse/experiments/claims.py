@@ -9,16 +9,24 @@ from enum import Enum
 
 import numpy as np
 
-from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, levels_of, slope
+from deconfuse.experiments.analysis import (
+    METHODS,
+    Question,
+    Sample,
+    Scores,
+    difference,
+    levels_of,
+    slope,
+)
 from deconfuse.experiments.data_files import dataset_title
 
-__all__ = ["LEAST_SEEDS", "NEAR_ZERO", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
+__all__ = ["LEAST_SEEDS", "Claim", "Evidence", "Support", "bi_is_best", "paper_claims"]
 
 #: Fewer seeds than this give no verdict.
 LEAST_SEEDS = 3
 
 #: An interval that lies within half a point of zero is called near zero, on whichever side it is.
-NEAR_ZERO = 0.005
+_NEAR_ZERO = 0.005
 
 _OTHERS = tuple(method for method in METHODS if method != "bi")
 
@@ -44,7 +52,7 @@ class Evidence:
     sample: Sample
     sign: int
     note: str = ""
-    near: float = NEAR_ZERO
+    near: float = _NEAR_ZERO
 
     @property
     def support(self) -> Support:
@@ -175,7 +183,7 @@ def bi_is_best(scores: Scores, what: tuple[str, str], words: tuple[str, str]) ->
 def _gap_widens(scores: Scores) -> Claim:
     def gap(dataset: str, alpha: float, other: str) -> BySeed:
         bi = Question(dataset, alpha, "balanced", "bi", "overlap")
-        return _difference(scores.by_seed(bi), scores.by_seed(bi._replace(method=other)))
+        return difference(scores.by_seed(bi), scores.by_seed(bi._replace(method=other)))
 
     return Claim(
         "2",
@@ -207,7 +215,7 @@ def _recovery_diminishes(scores: Scores, control: Scores | None = None) -> Claim
         f"{sentence}, {way}.",
         short,
         f"{measured}, minus that of balanced controls of equal size",
-        growth(lambda *place: _difference(recovery(scores, *place), recovery(control, *place))),
+        growth(lambda *place: difference(recovery(scores, *place), recovery(control, *place))),
         way,
         f"What fewer samples do, by the controls alone: {_means(alone)}.",
     )
@@ -220,7 +228,7 @@ def _own_is_closest(scores: Scores, beyond: str = "") -> Claim:
     def lead(dataset: str, alpha: float, own: str) -> tuple[BySeed, str]:
         found, best = _lead(scores, _exp2(dataset, alpha, own))
         if beyond:
-            found = _difference(found, alone(dataset, alpha, own)[0])
+            found = difference(found, alone(dataset, alpha, own)[0])
         return found, best
 
     shuffled = _by_level(scores, 1, alone, METHODS) if beyond else ()
@@ -307,7 +315,7 @@ def _lead(scores: Scores, question: Question, sign: int = 1) -> tuple[BySeed, st
         method: gap
         for method in METHODS
         if method != question.method
-        and (gap := _difference(own, scores.by_seed(question._replace(method=method))))
+        and (gap := difference(own, scores.by_seed(question._replace(method=method))))
     }
     if not gaps:
         return {}, ""
@@ -350,7 +358,7 @@ def _by_growth(
     whole range of levels.
     """
     sign, words = what
-    near = NEAR_ZERO / max(1, len(levels_of(scores)) - 1)
+    near = _NEAR_ZERO / max(1, len(levels_of(scores)) - 1)
     evidence = []
     for dataset in scores.datasets():
         for method in methods:
@@ -368,10 +376,6 @@ def _means(evidence: Iterable[Evidence]) -> str:
     for item in evidence:
         rows.setdefault(item.row, []).append(f"{item.column} {100 * item.sample.mean:+.1f}")
     return "; ".join(f"{row} {', '.join(cells)}" for row, cells in rows.items())
-
-
-def _difference(one: BySeed, other: BySeed) -> BySeed:
-    return {seed: one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())}
 
 
 def _a_step(scores: Scores) -> str:

@@ -59,13 +59,8 @@ class TrainingConfig:
     stop_at: float = 0.6
 
     def __post_init__(self) -> None:
-        positive = {
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "max_epochs": self.max_epochs,
-        }
-        for name, value in positive.items():
-            if not value > 0:
+        for name in ("batch_size", "learning_rate", "max_epochs"):
+            if not (value := getattr(self, name)) > 0:
                 raise InputError(f"`{name}` must be positive, got {value!r}.")
 
 
@@ -110,8 +105,6 @@ class RunConfig:
     n_components: int = 10
 
     def __post_init__(self) -> None:
-        if not self.dataset or not self.model:
-            raise InputError("`dataset` and `model` must have a name, got an empty one.")
         check_name(self.dataset, "dataset")
         is_whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
         if not is_whole or self.seed < 0:
@@ -127,8 +120,7 @@ class RunConfig:
                 f'{self.alpha!r} with sampling "{self.sampling}".'
             )
         if self.alpha is not None:
-            is_number = isinstance(self.alpha, int | float | np.integer | np.floating)
-            if not (is_number and np.isfinite(self.alpha) and self.alpha > 0):
+            if not isinstance(self.alpha, int | float | np.number) or not 0 < self.alpha < np.inf:
                 raise InputError(f"`alpha` must be positive and finite, got {self.alpha!r}.")
             # 1 and 1.0 are one configuration, so they must have one hash.
             object.__setattr__(self, "alpha", float(self.alpha))
@@ -168,12 +160,7 @@ class RunConfig:
 
 
 def check_name(name: object, what: str) -> None:
-    """Raise unless a dataset's name can be that of a folder.
-
-    Examples
-    --------
-    >>> check_name("noisy digits", "name")
-    """
+    """Raise unless a dataset's name can be that of a folder."""
     if (
         not isinstance(name, str)
         or not name.isprintable()
@@ -195,13 +182,6 @@ def random_state(config: RunConfig, purpose: str) -> np.random.Generator:
 
     Purposes that the balanced model and the five levels share ("initialization", "rotation")
     are asked for with ``config.balanced``, so they depend on dataset and seed alone.
-
-    Examples
-    --------
-    >>> config = RunConfig("mnist", seed=0, alpha=0.3)
-    >>> once, again = random_state(config, "order"), random_state(config, "order")
-    >>> once.integers(100, size=3).tolist() == again.integers(100, size=3).tolist()
-    True
     """
     level = "balanced" if config.alpha is None else repr(config.alpha)
     # Not of `sampling`: two readings of one level start from the same draw.

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
-from importlib.resources import files
+from importlib.resources import files as resources
+from itertools import chain, product
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, Literal
 from urllib.request import Request, urlopen
@@ -79,42 +80,29 @@ class DatasetSpec:
     """What is known of one dataset before a byte of it is read.
 
     ``releases`` lists the sets of files that hold the whole dataset; any one of them will do.
+    ``transform`` is done to the images before training: rotation is the paper's, scaling ours.
     """
 
     name: str
     title: str
     architecture: Literal["small", "large-3", "large-5"]
-    is_rotated: bool
+    transform: Literal["standardize", "rotate"]
     classes: tuple[str, ...]
     folder: str
     releases: tuple[tuple[DataFile, ...], ...]
     downloads: tuple[Download, ...]
 
-    @property
-    def transform(self) -> Literal["standardize", "rotate"]:
-        """What is done to the images before training: rotation is the paper's, scaling ours."""
-        return "rotate" if self.is_rotated else "standardize"
-
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """The files of every release."""
-        return tuple(file for release in self.releases for file in release)
-
 
 def _spec(name: str, facts: dict[str, Any]) -> DatasetSpec:
-    return DatasetSpec(
-        name=name,
-        title=facts["title"],
-        architecture=facts["architecture"],
-        is_rotated=facts["is_rotated"],
-        classes=tuple(facts["classes"]),
-        folder=facts["folder"],
-        releases=tuple(tuple(DataFile(*file) for file in files) for files in facts["releases"]),
-        downloads=tuple(Download(*item) for item in facts["downloads"]),
-    )
+    read = {
+        "classes": tuple(facts["classes"]),
+        "releases": tuple(tuple(DataFile(*file) for file in some) for some in facts["releases"]),
+        "downloads": tuple(Download(*item) for item in facts["downloads"]),
+    }
+    return DatasetSpec(**{**facts, **read, "name": name})
 
 
-_FACTS = tomllib.loads(files(__package__).joinpath("catalogue.toml").read_text("utf-8"))
+_FACTS = tomllib.loads(resources(__package__).joinpath("catalogue.toml").read_text("utf-8"))
 
 #: Every dataset by name.
 CATALOGUE = {name: _spec(name, facts) for name, facts in _FACTS.items()}
@@ -190,34 +178,32 @@ def inspect_dataset(folder: Path, spec: DatasetSpec) -> list[FileReport]:
 
 def check_file(folder: Path, spec: DatasetSpec, file: DataFile) -> FileReport:
     """Read one file of a dataset wherever the data folder has it right, plain or packed."""
-    problem = f"{file.name} is missing."
-    for place in dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder)):
-        for packing in _PACKINGS:
-            path = folder / place / (file.name + packing)
-            if path.is_file():
-                try:
-                    content = unpack_checked(path.read_bytes(), packing, file, str(path))
-                    return FileReport(file, content)
-                except InputError as error:
-                    problem = error.message
-    return FileReport(file, problem=problem)
+    report = FileReport(file, problem=f"{file.name} is missing.")
+    places = dict.fromkeys((spec.name, f"{spec.name}/{spec.folder}", spec.folder))
+    for place, packing in product(places, _PACKINGS):
+        path = folder / place / (file.name + packing)
+        if path.is_file():
+            report = unpack(path.read_bytes(), packing, file, path)
+            if not report.problem:
+                break
+    return report
 
 
-def unpack_checked(content: bytes, packing: str, file: DataFile, name: str) -> bytes:
-    """Return the plain content of a file whose checksum is right; ``name`` is for errors."""
+def unpack(content: bytes, packing: str, file: DataFile, path: PurePath) -> FileReport:
+    """Return the plain content of a file if its checksum is right."""
     try:
         plain = _PACKINGS[packing](content)
     except _BROKEN_PACKING as error:
-        raise InputError(
-            f"{name} must be a complete packed file, but it cannot be unpacked ({error})."
-        ) from error
+        problem = f"{path} must be a complete packed file, but it cannot be unpacked ({error})."
+        return FileReport(file, problem=problem)
     digest = hashlib.sha256(plain).hexdigest()
-    if digest != file.sha256:
-        raise InputError(
-            f"{name} must have {file.size} bytes with the sha256 {file.sha256}, "
-            f"got {len(plain)} bytes with {digest}."
-        )
-    return plain
+    if digest == file.sha256:
+        return FileReport(file, plain)
+    problem = (
+        f"{path} must have {file.size} bytes with the sha256 {file.sha256}, "
+        f"got {len(plain)} bytes with {digest}."
+    )
+    return FileReport(file, problem=problem)
 
 
 def is_complete(folder: Path, spec: DatasetSpec) -> bool:
@@ -234,21 +220,20 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
         When data folder and source together hold no complete release. The files that were
         right are kept, so the rest may come from another source.
     """
-    wanted = {file.name + packing: (file, packing) for file in spec.files for packing in _PACKINGS}
+    files = chain(*spec.releases)
+    wanted = {file.name + packing: (file, packing) for file, packing in product(files, _PACKINGS)}
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
     wrong = []
     try:
-        for place, read in _entries(source, spec, set(wanted)):
+        for place, read in _entries(source):
             file, packing = wanted.get(place.name, (None, ""))
             if file is None or not check_file(folder, spec, file).problem:
                 continue
             content = read()
-            try:
-                unpack_checked(content, packing, file, str(place))
-            except InputError as error:
+            if problem := unpack(content, packing, file, place).problem:
                 # MNIST and Fashion-MNIST have the same file names: the right one may come later.
-                wrong.append(error.message)
+                wrong.append(problem)
             else:
                 write_bytes(target / place.name, content)
     except (*_BROKEN_PACKING, tarfile.TarError, zipfile.BadZipFile) as error:
@@ -265,14 +250,12 @@ def take_from(source: Path, folder: Path, spec: DatasetSpec) -> None:
         )
 
 
-def _entries(
-    source: Path, spec: DatasetSpec, wanted: set[str]
-) -> Iterator[tuple[PurePath, Callable[[], bytes]]]:
-    """Yield the place of each file in a folder or archive, and how to read it."""
+def _entries(source: Path) -> Iterator[tuple[PurePath, Callable[[], bytes]]]:
+    """Yield the place of each file in a folder or archive, or of a file itself; and how to read."""
     if source.is_dir():
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             yield path.relative_to(source), path.read_bytes
-    elif source.is_file() and tarfile.is_tarfile(source):
+    elif tarfile.is_tarfile(source):
         with tarfile.open(source) as archive:
             for member in archive:
                 if (stream := archive.extractfile(member)) is not None:
@@ -281,14 +264,8 @@ def _entries(
         with zipfile.ZipFile(source) as zipped:
             for entry in zipped.infolist():
                 yield PurePosixPath(entry.filename), partial(zipped.read, entry)
-    elif source.is_file() and source.name in wanted:
-        yield Path(source.name), source.read_bytes
     else:
-        raise InputError(
-            f"`--from` must be a folder, a whole tar or zip archive, or a file of {spec.title}, "
-            f"but {source} is none of them.",
-            hint="give the folder or archive that holds the dataset's files.",
-        )
+        yield Path(source.name), source.read_bytes
 
 
 def download(
@@ -302,7 +279,7 @@ def download(
     """
     target = folder / spec.name
     target.mkdir(parents=True, exist_ok=True)
-    files = {file.name + packing: file for file in spec.files for packing in _PACKINGS}
+    files = {f"{file.name}.gz": file for file in spec.releases[0]}
     for item in spec.downloads:
         if item.is_archive:
             is_there = is_complete(folder, spec)

@@ -26,7 +26,6 @@ __all__ = [
     "Dataset",
     "area_average",
     "load_dataset",
-    "read_idx",
     "read_labelled_records",
     "read_stl_images",
 ]
@@ -180,7 +179,7 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
     """Read files whose checksums are right, so that they need no other check."""
     parts: list[tuple[Bytes, NDArray[Any]]]
     if "train-images-idx3-ubyte" in contents:
-        arrays = {name: read_idx(content) for name, content in contents.items()}
+        arrays = {name: _read_idx(content) for name, content in contents.items()}
         parts = [
             (arrays[f"{part}-images-idx3-ubyte"][..., None], arrays[f"{part}-labels-idx1-ubyte"])
             for part in ("train", "t10k")
@@ -198,26 +197,12 @@ def _assemble(spec: DatasetSpec, contents: dict[str, bytes]) -> Dataset:
         *batches, last = (read_labelled_records(content) for content in contents.values())
         images, labels = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
         parts = [(images, labels), last]
-    (train, train_labels), (test_images, test_labels) = parts
-    return Dataset(
-        spec.name,
-        train,
-        train_labels,
-        test_images,
-        test_labels,
-        spec.classes,
-        transform=spec.transform,
-    )
+    train, test = parts
+    return Dataset(spec.name, *train, *test, spec.classes, transform=spec.transform)
 
 
-def read_idx(content: bytes) -> Bytes:
-    """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use.
-
-    Examples
-    --------
-    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]))
-    array([7, 8, 9], dtype=uint8)
-    """
+def _read_idx(content: bytes) -> Bytes:
+    """Read an IDX file of unsigned bytes, as MNIST and Fashion-MNIST use."""
     n_dimensions = content[3]
     shape = np.frombuffer(content, dtype=">u4", count=n_dimensions, offset=4)
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_dimensions).reshape(shape)
@@ -237,13 +222,7 @@ def read_stl_images(content: bytes) -> Bytes:
 
 
 def area_average(images: Bytes, factor: int) -> Bytes:
-    """Shrink images by the exact mean over squares, rounded to the nearest byte.
-
-    Examples
-    --------
-    >>> area_average(np.arange(9, dtype=np.uint8).reshape(1, 3, 3, 1), 3).ravel()
-    array([4], dtype=uint8)
-    """
+    """Shrink images by the exact mean over squares, rounded to the nearest byte."""
     n, height, width, channels = images.shape
     area = factor * factor
     small = np.empty((n, height // factor, width // factor, channels), dtype=np.uint8)

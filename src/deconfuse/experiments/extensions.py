@@ -12,11 +12,13 @@ import deconfuse as dc
 from deconfuse.experiments.analysis import (
     METHODS,
     METRICS,
+    Collected,
     Matrix,
     Question,
     Sample,
     Scores,
     datasets_of,
+    difference,
     normalizations,
     score_records,
 )
@@ -101,9 +103,9 @@ def _other_methods(scores: Scores) -> str:
         for dataset in scores.datasets():
             for alpha in scores.alphas(dataset):
                 bi = Question(dataset, alpha, "balanced", "bi", "overlap")
-                own, other = scores.by_seed(bi), scores.by_seed(bi._replace(method=method))
-                if shared := sorted(own.keys() & other.keys()):
-                    gaps.append(100 * float(np.mean([other[s] - own[s] for s in shared])))
+                other = scores.by_seed(bi._replace(method=method))
+                if gap := difference(other, scores.by_seed(bi)):
+                    gaps.append(100 * Sample.of(gap).mean)
         if gaps:
             words.append(f"{method} {min(gaps):+.1f} to {max(gaps):+.1f} points")
     if not words:
@@ -115,18 +117,17 @@ def _other_methods(scores: Scores) -> str:
 
 
 def _accuracy_gains(records: Sequence[Record]) -> str:
-    gains = []
-    for record in records:
-        if record.config.sampling == "relative" and record.rebalanced is not None:
-            recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
-            gains.append((record.config.dataset, float(recalls.mean()) - record.balanced_accuracy))
-    if not gains:
+    cells = []
+    for dataset, mine in datasets_of(records).items():
+        gains = []
+        for record in mine:
+            if record.config.sampling == "relative" and record.rebalanced is not None:
+                recalls = np.diag(record.rebalanced) / record.rebalanced.sum(axis=1)
+                gains.append(float(recalls.mean()) - record.balanced_accuracy)
+        if gains:
+            cells.append(f"{dataset_title(dataset)} {100 * np.mean(gains):+.1f}")
+    if not cells:
         return ""
-    names = dict.fromkeys(name for name, _ in gains)
-    cells = [
-        f"{dataset_title(name)} {100 * np.mean([g for d, g in gains if d == name]):+.1f}"
-        for name in names
-    ]
     return (
         "- Balanced accuracy gained by `Rebalancer`, fitted on one half of the test set and used "
         f"on the other, in points: {', '.join(cells)}."
@@ -136,7 +137,7 @@ def _accuracy_gains(records: Sequence[Record]) -> str:
 def epsilon_rows(records: Sequence[Record]) -> list[list[object]]:
     """Return the mean agreement of bi(M2) with M1 by dataset, level, metric and epsilon."""
     balanced = {r.config: r for r in records if r.config.is_balanced}
-    found: dict[tuple[str, float, str, float], list[float]] = {}
+    found = Collected[tuple[str, float, str, float]]()
     for record in records:
         config, truth = record.config, balanced.get(record.config.balanced)
         if config.sampling != "relative" or truth is None:
@@ -147,9 +148,8 @@ def epsilon_rows(records: Sequence[Record]) -> list[list[object]]:
                 score = METRICS[metric](truth.matrix.astype(np.float64), bi)
                 if not np.isnan(score):
                     key = (config.dataset, config.alpha or 0.0, metric, epsilon)
-                    found.setdefault(key, []).append(score)
-    samples = {key: Sample(np.array(values)) for key, values in found.items()}
-    return [[*key, sample.mean, *sample.interval()] for key, sample in samples.items()]
+                    found.add(key, config.seed, score)
+    return [[*key, sample.mean, *sample.interval()] for key, sample in found.samples().items()]
 
 
 def _epsilon(rows: Rows) -> str:
@@ -219,18 +219,20 @@ def _where_bi_loses(records: Sequence[Record], scores: Scores) -> str:
             seed: dc.overlap(r.matrix, normalizations(r.matrix, r.epsilon)["bi"])
             for seed, r in truths.items()
         }
-        cases = []
+        leads = Collected[str]()
         for alpha in scores.alphas(dataset):
             bi, *rest = (
                 scores.by_seed(Question(dataset, alpha, "balanced", method, "overlap"))
                 for method in METHODS
             )
-            cases += [(s, own - max(r[s] for r in rest), ceilings[s]) for s, own in bi.items()]
+            for seed, own in bi.items():
+                leads.add("bi", seed, own - max(other[seed] for other in rest))
+        cases = [lead for found in leads["bi"].values() for lead in found]
         if cases:
-            lost = sum(lead <= 0 for _, lead, _ in cases)
-            words.append(
-                f"{dataset_title(dataset)} {lost} of {len(cases)} runs{_correlation(cases)}"
-            )
+            lost = sum(lead <= 0 for lead in cases)
+            reached = np.array([ceilings[seed] for seed in sorted(leads["bi"])])
+            r = _correlation(leads.samples()["bi"].values, reached)
+            words.append(f"{dataset_title(dataset)} {lost} of {len(cases)} runs{r}")
     if not words:
         return ""
     return (
@@ -240,16 +242,12 @@ def _where_bi_loses(records: Sequence[Record], scores: Scores) -> str:
     )
 
 
-def _correlation(cases: Sequence[tuple[int, float, float]]) -> str:
+def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
     """Return the correlation over seeds with Fisher's interval, where there are ten seeds."""
-    seeds = sorted({seed for seed, _, _ in cases})
-    means = np.array(
-        [np.mean([case[1:] for case in cases if case[0] == seed], axis=0) for seed in seeds]
-    )
-    if len(seeds) < 10 or not np.ptp(means, axis=0).all():
+    if len(one) < 10 or not (np.ptp(one) and np.ptp(other)):
         return ""
-    r = float(np.corrcoef(means.T)[0, 1])
-    half = 1.96 / np.sqrt(len(seeds) - 3)
+    r = float(np.corrcoef(one, other)[0, 1])
+    half = 1.96 / np.sqrt(len(one) - 3)
     low, high = np.tanh(np.arctanh(r) + np.array([-half, half]))
     return f" (r = {r:+.2f} [{low:+.2f}, {high:+.2f}])"
 
@@ -284,10 +282,9 @@ def _geometry_numbers(
 ) -> list[object]:
     own = np.einsum("rii->ri", table)
     others = np.where(np.eye(len(WEIGHTINGS), dtype=bool), -np.inf, table).max(axis=2)
-    columns = (own.mean(axis=1), (own - others).mean(axis=1))
     weaker = own[:, _BI] - np.delete(own, _BI, axis=1).mean(axis=1)
     numbers: list[object] = [float(np.mean(shares))]
-    for values in (*columns, weaker):
+    for values in (own.mean(axis=1), (own - others).mean(axis=1), weaker):
         sample = Sample(np.array([values[seeds == seed].mean() for seed in np.unique(seeds)]))
         numbers += [sample.mean, *sample.interval()]
     return [*numbers, float(np.mean(own > others)), len(np.unique(seeds))]

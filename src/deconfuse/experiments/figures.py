@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import deconfuse as dc
-from deconfuse.experiments.analysis import METHODS, Question, Scores, normalizations
+from deconfuse.experiments.analysis import METHODS, Question, Sample, Scores, normalizations
 from deconfuse.experiments.config import RunConfig
 from deconfuse.experiments.data_files import dataset_title
 from deconfuse.experiments.records import Record
@@ -20,22 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "CAPTIONS",
-    "NEEDS_ARRAYS",
-    "SHOWN",
-    "STYLES",
-    "draw_all",
-    "draw_clusters",
-    "draw_curves",
-    "draw_effects",
-    "draw_instance",
-    "draw_shuffled",
-    "pictures",
-]
+__all__ = ["CAPTIONS", "NEEDS_ARRAYS", "SHOWN", "draw_all", "pictures"]
 
 #: One colour and marker per method; distinct for the colour-blind (Okabe and Ito).
-STYLES = {
+_STYLES = {
     "bi": ("#D55E00", "o"),
     "row": ("#0072B2", "s"),
     "col": ("#009E73", "^"),
@@ -125,7 +113,7 @@ def draw_all(scores: Scores, records: Sequence[Record], cache: Path | None) -> d
 
     The figure of clusters needs embeddings, which records do not hold but ``cache`` may.
     """
-    figures = {"effects.png": draw_effects()}
+    figures = {"effects.png": _draw_effects()}
     there = {question.target for question in scores.questions()}
     for name, targets in _CURVES.items():
         # Without balanced models there is no Experiment 1 to show.
@@ -133,14 +121,14 @@ def draw_all(scores: Scores, records: Sequence[Record], cache: Path | None) -> d
         beside = ("bi", "row", "similarity-choice", "rebalanced")
         methods = beside if name == "other-methods.png" else METHODS
         if shown:
-            figures[name] = draw_curves(scores, shown, methods)
+            figures[name] = _draw_curves(scores, shown, methods)
     if "shuffled gcm bi" in there:
-        figures["shuffled.png"] = draw_shuffled(scores)
+        figures["shuffled.png"] = _draw_shuffled(scores)
     by_config = {record.config: record for record in records}
     if SHOWN in by_config and SHOWN.balanced in by_config:
-        figures["instance.png"] = draw_instance(by_config[SHOWN.balanced], by_config[SHOWN])
+        figures["instance.png"] = _draw_instance(by_config[SHOWN.balanced], by_config[SHOWN])
     if cache is not None and (arrays := read_arrays(cache, SHOWN)) is not None:
-        figures[NEEDS_ARRAYS] = draw_clusters(arrays)
+        figures[NEEDS_ARRAYS] = _draw_clusters(arrays)
     return figures
 
 
@@ -153,7 +141,7 @@ def pictures(shown: Sequence[str], place: str) -> list[str]:
     ]
 
 
-def draw_effects() -> Figure:
+def _draw_effects() -> Figure:
     """Draw Figure 1: what test set, predictions and similarity each do to a matrix.
 
     The first four matrices are the paper's, shades and all: (d) is the sum of the others. The last
@@ -186,23 +174,14 @@ def draw_effects() -> Figure:
     return figure
 
 
-def draw_curves(
+def _draw_curves(
     scores: Scores,
     targets: Sequence[tuple[str, str, str]],
     methods: Sequence[str] = METHODS,
 ) -> Figure:
     """Draw means over seeds against heterogeneity, with Student's t intervals.
 
-    All panels of a row have one scale.
-
-    Parameters
-    ----------
-    scores : Scores
-        What to draw.
-    targets : sequence of (target, metric, words)
-        One row of panels each; ``words`` is the label of its axis.
-    methods : sequence of str
-        The curves.
+    Each target (its name, a metric, the label of its axis) has a row of panels with one scale.
     """
     datasets = scores.datasets()
     figure, axes = _grid(
@@ -219,7 +198,7 @@ def draw_curves(
     return figure
 
 
-def draw_shuffled(scores: Scores) -> Figure:
+def _draw_shuffled(scores: Scores) -> Figure:
     """Draw what is left of Experiment 2 when embeddings are shuffled among the samples.
 
     One row of panels has the Overlap of each GCM with its own normalization, the other its lead
@@ -232,25 +211,14 @@ def draw_shuffled(scores: Scores) -> Figure:
         axes[0, column].set_title(dataset_title(dataset), fontsize=9)
         for prefix, style in (("", "-"), ("shuffled ", ":")):
             for method in METHODS:
-                table = np.full((len(METHODS), len(alphas)), np.nan)
-                for i, other in enumerate(METHODS):
-                    for j, alpha in enumerate(alphas):
-                        question = Question(
-                            dataset, alpha, f"{prefix}gcm {method}", other, "overlap"
-                        )
-                        if (sample := scores.sample(question)) is not None:
-                            table[i, j] = 100 * sample.mean
+                where = (dataset, f"{prefix}gcm {method}", "overlap")
+                table = np.array([_means(scores, where, other) for other in METHODS])
                 own = table[METHODS.index(method)]
                 rest = np.delete(table, METHODS.index(method), axis=0).max(axis=0)
                 for axis, line in zip(axes[:, column], (own, own - rest), strict=True):
-                    axis.plot(
-                        line,
-                        style,
-                        color=STYLES[method][0],
-                        marker=STYLES[method][1],
-                        markersize=3.5,
-                        label=f"GCM {method}{', shuffled' if prefix else ''}",
-                    )
+                    label = f"GCM {method}{', shuffled' if prefix else ''}"
+                    color, marker = _STYLES[method]
+                    axis.plot(line, style, color=color, marker=marker, markersize=3.5, label=label)
                     _tidy(axis, alphas)
     axes[0, 0].set_ylabel("Overlap with its own\nnormalization (%)", fontsize=9)
     axes[1, 0].set_ylabel("lead over the best other\n(points)", fontsize=9)
@@ -274,14 +242,26 @@ def _tidy(axis: Axes, alphas: Sequence[float]) -> None:
     axis.tick_params(labelsize=8)
 
 
+def _samples(scores: Scores, where: tuple[str, str, str], method: str) -> list[Sample | None]:
+    """Return the scores of each level of a dataset, with a target and by a metric."""
+    dataset, target, metric = where
+    return [
+        scores.sample(Question(dataset, alpha, target, method, metric))
+        for alpha in scores.alphas(dataset)
+    ]
+
+
+def _means(scores: Scores, where: tuple[str, str, str], method: str) -> list[float]:
+    samples = _samples(scores, where, method)
+    return [np.nan if sample is None else 100 * sample.mean for sample in samples]
+
+
 def _draw_panel(
     axis: Axes, scores: Scores, where: tuple[str, str, str], methods: Sequence[str]
 ) -> list[int]:
-    dataset, target, metric = where
-    alphas = scores.alphas(dataset)
-    counts = [0]
+    counts = []
     for place, method in enumerate(methods):
-        samples = [scores.sample(Question(dataset, a, target, method, metric)) for a in alphas]
+        samples = _samples(scores, where, method)
         there = [(x, sample) for x, sample in enumerate(samples) if sample is not None]
         if not there:
             continue
@@ -292,23 +272,24 @@ def _draw_panel(
         bounds = np.array([sample.interval() for _, sample in there]) * 100
         # A single seed has no interval; its point is drawn bare.
         spread = np.nan_to_num(np.abs(bounds.T - means))
+        color, marker = _STYLES[method]
         axis.errorbar(
             places,
             means,
             yerr=spread,
-            color=STYLES[method][0],
-            marker=STYLES[method][1],
+            color=color,
+            marker=marker,
             markersize=4,
             linewidth=1.4,
             capsize=2,
             label=method,
         )
-        counts = [*(c for c in counts if c), *(sample.n for _, sample in there)]
-    _tidy(axis, alphas)
-    return counts
+        counts += [sample.n for _, sample in there]
+    _tidy(axis, scores.alphas(where[0]))
+    return counts or [0]
 
 
-def draw_instance(balanced: Record, record: Record) -> Figure:
+def _draw_instance(balanced: Record, record: Record) -> Figure:
     """Draw Figure 4: one balanced matrix, and the four normalizations of an imbalanced one."""
     truth = balanced.matrix / balanced.matrix.sum()
     matrices: dict[str, NDArray[np.float64]] = {"balanced (M1)": truth}
@@ -339,7 +320,7 @@ def draw_instance(balanced: Record, record: Record) -> Figure:
     return figure
 
 
-def draw_clusters(arrays: RunArrays, classes: Sequence[int] = (2, 4, 6)) -> Figure:
+def _draw_clusters(arrays: RunArrays, classes: Sequence[int] = (2, 4, 6)) -> Figure:
     """Draw Figure 2 of a run's embeddings: clusters of labels and of predictions, with histograms.
 
     The two kinds of clusters have the same classes and one grid, so that what they share, which is

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ import deconfuse as dc
 from deconfuse._files import write_text
 from deconfuse.errors import InputError
 from deconfuse.experiments.analysis import (
+    Collected,
     Matrix,
     Question,
     Sample,
@@ -129,11 +130,14 @@ def _measure(arrays: RunArrays, record: Record, fewest: int) -> GridRecord:
     rng = random_state(arrays.config, "grids")
     width = arrays.embeddings.shape[1]
     turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
-    everything = np.arange(len(arrays.labels))
-    one, other = (_gcms(arrays, everything, 1, m) for m in (None, turn))
-    averaged, turned = (_gcms(arrays, everything, N_SHIFTS, m) for m in (None, turn))
-    subsets = [rng.choice(everything, fewest, replace=False) for _ in range(_SUBSETS)]
-    fewer = [overlap_table(_gcms(arrays, subset, 1)) for subset in subsets]
+    both = (arrays, replace(arrays, embeddings=arrays.embeddings @ turn))
+    n_components = arrays.config.n_components
+    one, other = (overlap_clusters(item, n_components) for item in both)
+    averaged, turned = (overlap_clusters(item, n_components, N_SHIFTS) for item in both)
+    subsets = [rng.choice(len(arrays.labels), fewest, replace=False) for _ in range(_SUBSETS)]
+    fewer = [
+        overlap_table(overlap_clusters(_cut(arrays, subset), n_components)) for subset in subsets
+    ]
     return GridRecord(
         arrays.config,
         dc.overlap(one["all"].normalized.source.counts, record.matrix),
@@ -143,20 +147,12 @@ def _measure(arrays: RunArrays, record: Record, fewest: int) -> GridRecord:
     )
 
 
-def _gcms(
-    arrays: RunArrays,
-    points: NDArray[np.int64],
-    n_shifts: int,
-    turn: NDArray[np.float64] | None = None,
-) -> dict[str, dc.GeometricConfusion]:
-    embeddings: NDArray[np.floating] = arrays.embeddings
-    if turn is not None:
-        embeddings = embeddings @ turn
-    return overlap_clusters(
-        (embeddings[points], arrays.labels[points], arrays.predictions[points]),
-        len(arrays.classes),
-        arrays.config.n_components,
-        n_shifts=n_shifts,
+def _cut(arrays: RunArrays, points: NDArray[np.int64]) -> RunArrays:
+    return replace(
+        arrays,
+        embeddings=arrays.embeddings[points],
+        labels=arrays.labels[points],
+        scores=arrays.scores[points],
     )
 
 
@@ -218,16 +214,13 @@ def grid_summary(grids: Sequence[GridRecord]) -> dict[str, Sample]:
     Keys are ``"one"``, ``"averaged"`` (1 minus the Overlap, mean of the four), ``"pure"`` and
     ``"agreement"`` (of the confusion matrix with that of the record).
     """
-    found: dict[str, dict[int, list[float]]] = {}
+    found = Collected[str]()
     for grid in grids:
         numbers = {name: 1.0 - float(np.mean(values)) for name, values in grid.moved.items()}
         numbers |= {"pure": grid.pure, "agreement": grid.agreement}
         for name, number in numbers.items():
-            found.setdefault(name, {}).setdefault(grid.config.seed, []).append(number)
-    return {
-        name: Sample(np.array([np.mean(numbers) for numbers in by_seed.values()]))
-        for name, by_seed in found.items()
-    }
+            found.add(name, grid.config.seed, number)
+    return found.samples()
 
 
 def grid_section(grids: Sequence[GridRecord]) -> str:

@@ -26,7 +26,6 @@ from deconfuse.experiments.records import Record
 from deconfuse.experiments.text import mean_and_interval, section
 
 __all__ = [
-    "DATASET",
     "Comparison",
     "compare_with_people",
     "people_section",
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 #: The dataset that people were shown.
-DATASET = "cifar10"
+_DATASET = "cifar10"
 
 #: The sha256 of ``data/cifar10h-counts.npy`` in the public repository jcpeterson/cifar-10h.
 _SHA256 = "9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff"
@@ -55,12 +54,7 @@ Comparison = dict[str, dict[str, dict[int, float]]]
 def read_answers(path: str | os.PathLike[str], labels: NDArray[np.int64]) -> Matrix:
     """Return people's confusion matrix: true classes on rows, what people said on columns.
 
-    Parameters
-    ----------
-    path : path
-        ``cifar10h-counts.npy`` as released.
-    labels : ndarray of shape (10000,)
-        The classes of the test images, in the order of the test batch.
+    ``labels`` are the classes of the test images, in the order of the test batch.
     """
     try:
         content = Path(path).read_bytes()
@@ -88,26 +82,24 @@ def compare_with_people(
 
     Only cells off the diagonal count, each with its direction, and added up with its mirror image.
     """
-    people = read_answers(path, load_dataset(DATASET, data).test_labels)
+    people = read_answers(path, load_dataset(_DATASET, data).test_labels)
     found: Comparison = {f"{name}, {kind}": {} for kind in KINDS for name in MATRICES}
     for record in records:
         config = record.config
-        if config.dataset != DATASET or config.sampling not in ("relative", "balanced"):
+        if config.dataset != _DATASET or config.sampling not in ("relative", "balanced"):
             continue
         level = "balanced" if config.alpha is None else f"{config.alpha:g}"
         matrices = normalizations(record.matrix, record.epsilon)
         matrices["raw"] = record.matrix.astype(np.float64)
         for name in MATRICES:
             matrix = matrices[name]
-            directed, pairs = f"{name}, directed", f"{name}, pairs"
-            found[directed].setdefault(level, {})[config.seed] = _rank_correlation(people, matrix)
-            found[pairs].setdefault(level, {})[config.seed] = _rank_correlation(
-                people + people.T, matrix + matrix.T
-            )
+            both = {"directed": (people, matrix), "pairs": (people + people.T, matrix + matrix.T)}
+            for kind, pair in both.items():
+                found[f"{name}, {kind}"].setdefault(level, {})[config.seed] = _correlation(*pair)
     return found
 
 
-def _rank_correlation(one: Matrix, other: Matrix) -> float:
+def _correlation(one: Matrix, other: Matrix) -> float:
     # In symmetric matrices each pair is there twice, which changes no ranking.
     errors = ~np.eye(len(one), dtype=bool)
     return float(spearmanr(one[errors], other[errors]).statistic)
@@ -123,7 +115,7 @@ def write_comparison(path: Path, found: Comparison) -> None:
     """Write the correlations, rounded to six digits."""
     rounded = {
         name: {
-            level: {str(seed): round(value, 6) for seed, value in sorted(by_seed.items())}
+            level: {seed: round(value, 6) for seed, value in sorted(by_seed.items())}
             for level, by_seed in levels.items()
         }
         for name, levels in found.items()

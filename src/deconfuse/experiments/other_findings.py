@@ -6,10 +6,8 @@ nothing is trained here. The split of a test set in two is seeded by the run.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,8 @@ from numpy.typing import NDArray
 import deconfuse as dc
 from deconfuse.experiments.analysis import (
     METHODS,
+    Collected,
+    Key,
     Matrix,
     Sample,
     datasets_of,
@@ -39,8 +39,6 @@ __all__ = [
     "summary_lines",
 ]
 
-Key = TypeVar("Key", bound=Hashable)
-
 #: The fall of a number from the mildest to the most uneven level, in the place of a level.
 _FALL = -1.0
 
@@ -52,7 +50,7 @@ def persistence(records: Sequence[Record], *, off_diagonal: bool = False) -> dic
     the most alike matrices. One number per seed: the mean over its pairs of levels.
     """
     compare = off_diagonal_overlap if off_diagonal else dc.overlap
-    found = _Found[str]()
+    found = Collected[str]()
     for seed, runs in _by_seed(records):
         estimates = [normalizations(run.matrix, run.epsilon) for run in runs]
         for one, other in combinations(estimates, 2):
@@ -70,7 +68,7 @@ def noise_ceiling(records: Sequence[Record]) -> dict[str, Sample]:
     """
     truths = {r.config.seed: r for r in records if r.config.is_balanced}
     levels = dict(_by_seed(records))
-    found = _Found[str]()
+    found = Collected[str]()
     for seed, truth in truths.items():
         rivals = [other for place, other in truths.items() if place != seed]
         if not rivals:
@@ -94,7 +92,7 @@ def stripes(records: Sequence[Record], up_to: float = 0.3) -> dict[tuple[str, st
     row sums (``"horizontal"`` stripes) or column sums (``"vertical"``) from even ones. Keys are
     (matrix, direction), matrices are M1 and the normalizations of runs up to this level.
     """
-    found = _Found[tuple[str, str]]()
+    found = Collected[tuple[str, str]]()
     for record in records:
         config = record.config
         if config.is_balanced:
@@ -119,7 +117,7 @@ def reliability(records: Sequence[Record]) -> dict[tuple[str, float], Sample]:
     of their shares), and ``"row"``, ``"col"``, ``"bi"``, the effective share of the samples. The
     level -1 has the fall from the mildest to the most uneven level, seed by seed.
     """
-    found = _Found[tuple[str, float]]()
+    found = Collected[tuple[str, float]]()
     n_levels = max((len(runs) for _, runs in _by_seed(records)), default=0)
     for seed, runs in _by_seed(records):
         lines = [_reliability_numbers(run) for run in runs]
@@ -150,7 +148,7 @@ def convergence_rates(records: Sequence[Record]) -> Sample | None:
     sweep. The rate is that of two sweeps, late enough for the residual to be about 1e-8; one run
     per seed is looked at, the most uneven one.
     """
-    found = _Found[str]()
+    found = Collected[str]()
     for seed, runs in _by_seed(records):
         positive = runs[-1].matrix + runs[-1].epsilon
         expected = float(np.linalg.svd(_bi(runs[-1]), compute_uv=False)[1] ** 2)
@@ -171,7 +169,7 @@ def invariance(records: Sequence[Record]) -> dict[str, Sample]:
     The test set of each balanced model is split in two, class by class, at random shares from 0.1
     to 0.9; ``"noise"`` splits every class in halves, so that nothing but chance differs.
     """
-    found = _Found[str]()
+    found = Collected[str]()
     for record in records:
         if not record.config.is_balanced:
             continue
@@ -197,23 +195,6 @@ def _split(
         ]
     )
     return first, counts - first
-
-
-class _Found(defaultdict[Key, dict[int, list[float]]]):
-    """Numbers by what they measure and by seed."""
-
-    def __init__(self) -> None:
-        super().__init__(dict)
-
-    def add(self, key: Key, seed: int, number: float) -> None:
-        self[key].setdefault(seed, []).append(number)
-
-    def samples(self) -> dict[Key, Sample]:
-        """Return the mean of each seed, in the order of seeds."""
-        return {
-            key: Sample(np.array([np.nanmean(numbers) for _, numbers in sorted(by_seed.items())]))
-            for key, by_seed in self.items()
-        }
 
 
 def _by_seed(records: Sequence[Record]) -> Iterator[tuple[int, list[Record]]]:

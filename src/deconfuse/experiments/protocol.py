@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,13 +16,7 @@ from deconfuse.experiments.config import ALPHAS, DATASETS, PAPER_MODEL, RunConfi
 from deconfuse.experiments.datasets import Dataset
 from deconfuse.experiments.records import Record, read_record, read_records, record_path
 from deconfuse.experiments.runs import measure, train_run
-from deconfuse.experiments.sweep import (
-    Places,
-    SweepError,
-    executor_crew,
-    plan_runs,
-    run_sweep,
-)
+from deconfuse.experiments.sweep import Crew, Places, SweepError, plan_runs, run_sweep
 from deconfuse.experiments.tasks import PARTS, TrainFunction, set_sizes
 
 __all__ = ["run_protocol"]
@@ -116,14 +110,15 @@ def run_protocol(
     configs = [replace(config, model=name) for config in plan_runs([dataset.name], alphas, seeds)]
     if not configs:
         raise InputError("There must be at least one level and one seed, got none.")
-    job = _Job(train, dataset)
+    job = partial(_run, train, dataset)
     with tempfile.TemporaryDirectory() as scratch:
         records = Path(scratch) if folder is None else Path(folder)
         places = Places(records, data=records)
         _refuse_other_data(records, dataset, configs)
         with ThreadPoolExecutor(1) if executor is None else nullcontext(executor) as chosen:
             try:
-                run_sweep(configs, places, executor_crew(chosen, _IN_FLIGHT), run=job)
+                crew = Crew(chosen, _IN_FLIGHT)
+                run_sweep(configs, places, lambda: nullcontext(crew), run=job)
             except SweepError as error:
                 if folder is not None:
                     raise
@@ -175,12 +170,8 @@ def _refuse_other_data(folder: Path, dataset: Dataset, configs: Iterable[RunConf
                 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    """One run of a user's function, as something that can be sent to a worker."""
-
-    train: TrainFunction
-    dataset: Dataset
-
-    def __call__(self, config: RunConfig, data: Path, cache: Path | None) -> str:
-        return measure(train_run(self.train, self.dataset, config, cache)).to_json()
+def _run(
+    train: TrainFunction, dataset: Dataset, config: RunConfig, data: Path, cache: Path | None
+) -> str:
+    """Do one run of a user's function; ``data`` is where the paper's networks find theirs."""
+    return measure(train_run(train, dataset, config, cache)).to_json()

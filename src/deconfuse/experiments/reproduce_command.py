@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -257,11 +258,10 @@ def _sweep(
 
     workers, threads, address = crew
     places = sweep.Places(results / "records", data, data / "cache" if keep_arrays else None)
-    open_crew = (
-        sweep.dask_crew(address)
-        if address
-        else sweep.local_crew(workers or os.cpu_count() or 1, threads)
-    )
+    if address:
+        open_crew: sweep.OpenCrew = partial(sweep.dask_crew, address)
+    else:
+        open_crew = partial(sweep.local_crew, workers or os.cpu_count() or 1, threads)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

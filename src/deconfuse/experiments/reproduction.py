@@ -16,7 +16,6 @@ from deconfuse.errors import InputError
 from deconfuse.experiments import extensions
 from deconfuse.experiments.analysis import (
     Question,
-    Scores,
     complete_seeds,
     datasets_of,
     score_records,
@@ -110,9 +109,15 @@ def write_results(
         # Without the library's version in the file, equal records give equal bytes.
         figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
         contents[folder / "figures" / name] = stream.getvalue()
-    tables = _tables(records, scores, control, claims)
-    tables["components.csv"] = csv_text(_COMPONENTS, components)
-    tables["epsilon.csv"] = csv_text(_EPSILON, epsilons)
+    head = [*Question._fields, *_PARTS, "n"]
+    tables = {
+        "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
+        "scores.csv": csv_text(head, to_rows(scores)),
+        "controls.csv": csv_text(head, to_rows(control)),
+        "runs.csv": csv_text(_RUN_COLUMNS, _run_rows(records)),
+        "components.csv": csv_text(_COMPONENTS, components),
+        "epsilon.csv": csv_text(["dataset", "alpha", "metric", "epsilon", *_PARTS], epsilons),
+    }
     for name, table in tables.items():
         contents[folder / "tables" / name] = table.encode()
     contents[folder / _TEXT] = text.encode()
@@ -131,20 +136,7 @@ _TABLES = (
 )
 
 
-def _tables(
-    records: Sequence[Record], scores: Scores, control: Scores, claims: Sequence[Claim]
-) -> dict[str, str]:
-    head = [*Question._fields, "mean", "low", "high", "n"]
-    return {
-        "claims.csv": claims_csv([*claims, *extensions.stricter_claims(scores)]),
-        "scores.csv": csv_text(head, to_rows(scores)),
-        "controls.csv": csv_text(head, to_rows(control)),
-        "runs.csv": csv_text(_RUN_COLUMNS, _run_rows(records)),
-    }
-
-
 _PARTS = ("mean", "low", "high")
-_EPSILON = ("dataset", "alpha", "metric", "epsilon", *_PARTS)
 _COMPONENTS = (
     *("dataset", "components", "embeddings", "cells per point"),
     *(f"{name} {part}" for name in ("own", "lead", "bi minus others") for part in _PARTS),

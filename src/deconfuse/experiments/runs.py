@@ -222,7 +222,7 @@ def measure(arrays: RunArrays) -> Record:
     epsilon = 1.0 / len(arrays.classes)
     cm = _count(arrays, arrays.predictions)
     finest = arrays.config.n_components
-    gcms = _clusters(arrays, finest)
+    gcms = overlap_clusters(arrays, finest)
     order = random_state(arrays.config, "shuffled").permutation(len(arrays.labels))
     shuffled = replace(arrays, embeddings=arrays.embeddings[order])
     volume = gcms["bi"].cell_volume
@@ -250,24 +250,21 @@ def _count(arrays: RunArrays, predictions: NDArray[np.int64]) -> dc.ConfusionMat
 
 
 def overlap_clusters(
-    points: tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.int64]],
-    n_classes: int,
-    n_components: int,
-    n_shifts: int = 1,
+    arrays: RunArrays, n_components: int, n_shifts: int = 1
 ) -> dict[str, dc.GeometricConfusion]:
-    """Return the four geometric confusion matrices of embeddings, labels and predictions.
+    """Return the four geometric confusion matrices of a run.
 
     All four weightings take the same epsilon, one over the number of classes, because a network
     may never predict a rare class.
     """
-    embeddings, labels, predictions = points
+    n_classes = len(arrays.classes)
     with warnings.catch_warnings():
         # Units that are off for all points give fewer components, which is expected here.
         warnings.simplefilter("ignore", dc.DeconfuseWarning)
         return dc.geometric_confusions(
-            embeddings,
-            labels,
-            predictions,
+            arrays.embeddings,
+            arrays.labels,
+            arrays.predictions,
             n_components=n_components,
             epsilon=1.0 / n_classes,
             labels=range(n_classes),
@@ -275,13 +272,8 @@ def overlap_clusters(
         )
 
 
-def _clusters(arrays: RunArrays, n_components: int) -> dict[str, dc.GeometricConfusion]:
-    points = (arrays.embeddings, arrays.labels, arrays.predictions)
-    return overlap_clusters(points, len(arrays.classes), n_components)
-
-
 def _overlaps(arrays: RunArrays, n_components: int) -> GridOverlaps:
-    gcms = _clusters(arrays, n_components)
+    gcms = overlap_clusters(arrays, n_components)
     return GridOverlaps(gcms["bi"].n_cells, overlap_table(gcms))
 
 

@@ -36,7 +36,6 @@ __all__ = [
     "Places",
     "SweepError",
     "dask_crew",
-    "executor_crew",
     "local_crew",
     "plan_runs",
     "run_one",
@@ -81,54 +80,37 @@ class Crew:
 OpenCrew = Callable[[], AbstractContextManager[Crew]]
 
 
-def local_crew(workers: int, threads: int | None = None) -> OpenCrew:
-    """Return a crew of local processes; ``threads`` of each are an even share unless given."""
-    if workers < 1:
-        raise InputError(f"`workers` must be at least 1, got {workers}.")
-    if threads is not None and threads < 1:
-        raise InputError(f"`threads` must be at least 1, got {threads}.")
+@contextmanager
+def local_crew(workers: int, threads: int | None = None) -> Iterator[Crew]:
+    """Open a crew of local processes; ``threads`` of each are an even share unless given."""
     share = threads or max(1, (os.cpu_count() or 1) // workers)
-
-    @contextmanager
-    def open_crew() -> Iterator[Crew]:
-        before = set(active_children())
-        # Spawned, not forked: a forked child of a process with threads may lock up.
-        with (
-            _environment(share),
-            ProcessPoolExecutor(
-                workers,
-                mp_context=get_context("spawn"),
-                initializer=_start_worker,
-                initargs=(share, os.getpid()),
-            ) as executor,
-        ):
-            try:
-                yield Crew(executor, workers)
-            except BaseException:
-                # A run may take half an hour; nobody who stops a sweep wants to wait for it.
-                executor.shutdown(wait=False, cancel_futures=True)
-                children = set(active_children()) - before
-                for child in children:
-                    child.terminate()
-                for child in children:
-                    child.join(timeout=10)
-                raise
-
-    return open_crew
+    before = set(active_children())
+    # Spawned, not forked: a forked child of a process with threads may lock up.
+    with (
+        _environment(share),
+        ProcessPoolExecutor(
+            workers,
+            mp_context=get_context("spawn"),
+            initializer=_start_worker,
+            initargs=(share, os.getpid()),
+        ) as executor,
+    ):
+        try:
+            yield Crew(executor, workers)
+        except BaseException:
+            # A run may take half an hour; nobody who stops a sweep wants to wait for it.
+            executor.shutdown(wait=False, cancel_futures=True)
+            children = set(active_children()) - before
+            for child in children:
+                child.terminate()
+            for child in children:
+                child.join(timeout=10)
+            raise
 
 
-def executor_crew(executor: Executor, width: int) -> OpenCrew:
-    """Return a crew around any executor, which stays open; ``width`` runs are under way at once."""
-
-    @contextmanager
-    def open_crew() -> Iterator[Crew]:
-        yield Crew(executor, width)
-
-    return open_crew
-
-
-def dask_crew(address: str) -> OpenCrew:
-    """Return a crew of the workers of a Dask cluster.
+@contextmanager
+def dask_crew(address: str) -> Iterator[Crew]:
+    """Open a crew of the workers of a Dask cluster.
 
     Dask gives the runs of a lost worker to another one. The data folder must be at the same
     path on every worker.
@@ -137,21 +119,16 @@ def dask_crew(address: str) -> OpenCrew:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError.of("distributed", extra="dask", feature="`--dask`") from error
-
-    @contextmanager
-    def open_crew() -> Iterator[Crew]:
-        try:
-            client = Client(address)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"A Dask scheduler must answer at {address!r}, but none does ({error}).",
-                hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
-            ) from error
-        with client, client.get_executor(pure=False) as executor:  # type: ignore[no-untyped-call]
-            workers = client.scheduler_info(n_workers=-1)["workers"]
-            yield Crew(executor, max(1, sum(w["nthreads"] for w in workers.values())))
-
-    return open_crew
+    try:
+        client = Client(address)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"A Dask scheduler must answer at {address!r}, but none does ({error}).",
+            hint="start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
+        ) from error
+    with client, client.get_executor(pure=False) as executor:  # type: ignore[no-untyped-call]
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        yield Crew(executor, max(1, sum(w["nthreads"] for w in workers.values())))
 
 
 @contextmanager
@@ -163,16 +140,14 @@ def _environment(threads: int) -> Iterator[None]:
         "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
         "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
     }
-    before = {name: os.environ.get(name) for name in wanted}
+    before = dict(os.environ)
     os.environ.update(wanted)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in wanted.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _start_worker(threads: int, parent: int) -> None:
@@ -200,13 +175,7 @@ def plan_runs(
     seeds: Iterable[int],
     sampling: Sampling = "relative",
 ) -> list[RunConfig]:
-    """List the runs of a sweep, seed by seed, each seed's balanced model before its levels.
-
-    Examples
-    --------
-    >>> [run.title for run in plan_runs(["mnist"], [1.0, 0.1], range(1))]
-    ['mnist, seed 0, balanced', 'mnist, seed 0, alpha 1', 'mnist, seed 0, alpha 0.1']
-    """
+    """List the runs of a sweep, seed by seed, each seed's balanced model before its levels."""
     levels = list(alphas)
     runs: dict[RunConfig, None] = {}
     for seed in seeds:
@@ -240,18 +209,8 @@ def run_sweep(
 ) -> int:
     """Do every run that has no record yet, in this order, and return how many records were made.
 
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        The runs.
-    places : Places
-        Where to read and write.
-    open_crew : callable
-        Opens what does the runs; called again when workers died.
-    run : callable
-        Does one run and returns its record as JSON.
-    on_done : callable
-        Told of every run that has its record, those found at the start included.
+    ``open_crew`` is called again when workers died. ``on_done`` is told of every run that has its
+    record, those found at the start included.
 
     Raises
     ------

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from deconfuse.experiments.config import Sampling
 
 __all__ = [
-    "FLOOR",
     "PARTS",
     "Outcome",
     "Task",
     "TrainFunction",
     "balanced_accuracy",
-    "balanced_sizes",
     "dirichlet_sizes",
     "draw_task",
     "keep_samples",
@@ -37,18 +35,7 @@ __all__ = [
 ]
 
 #: The share of every class that is kept whatever the draw.
-FLOOR = 0.2
-
-
-def balanced_sizes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cut every class to the size of the smallest.
-
-    Examples
-    --------
-    >>> balanced_sizes(np.array([5, 3, 9]))
-    array([3, 3, 3])
-    """
-    return np.full_like(sizes, sizes.min())
+_FLOOR = 0.2
 
 
 def dirichlet_sizes(
@@ -72,15 +59,11 @@ def dirichlet_sizes(
     array([ 515,  200, 1000,  468])
     """
     share = rng.dirichlet(np.full(len(sizes), alpha))
-    if sampling in ("relative", "equal-size"):
-        rest = sizes * (share / share.max())
-    elif sampling == "budget":
+    if sampling == "budget":
         rest = np.minimum(sizes, share * sizes.sum())
     else:
-        raise InputError(
-            f'`sampling` must be "relative", "budget" or "equal-size", got {sampling!r}.'
-        )
-    kept: NDArray[np.int64] = np.floor(FLOOR * sizes + (1 - FLOOR) * rest + 0.5).astype(np.int64)
+        rest = sizes * (share / share.max())
+    kept: NDArray[np.int64] = np.floor(_FLOOR * sizes + (1 - _FLOOR) * rest + 0.5).astype(np.int64)
     if sampling == "equal-size":
         return np.full_like(sizes, min(kept.sum() // len(sizes), sizes.min()))
     return kept
@@ -89,15 +72,7 @@ def dirichlet_sizes(
 def keep_samples(
     labels: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Choose that many samples of each class at random, and return their indices in order.
-
-    Examples
-    --------
-    >>> labels = np.array([0, 1, 0, 1, 0, 1])
-    >>> kept = keep_samples(labels, np.array([1, 2]), np.random.default_rng(0))
-    >>> np.bincount(labels[kept])
-    array([1, 2])
-    """
+    """Choose that many samples of each class at random, and return their indices in order."""
     kept = [
         rng.permutation(np.flatnonzero(labels == label))[:size] for label, size in enumerate(sizes)
     ]
@@ -105,15 +80,7 @@ def keep_samples(
 
 
 def rotate_quarters(images: NDArray[Any], quarters: NDArray[np.int64]) -> NDArray[Any]:
-    """Turn each square image, ``(n, side, side, channels)``, by its number of quarter turns.
-
-    Examples
-    --------
-    >>> image = np.array([[1, 2], [3, 4]]).reshape(1, 2, 2, 1)
-    >>> rotate_quarters(image, np.array([1]))[0, :, :, 0]
-    array([[2, 4],
-           [1, 3]])
-    """
+    """Turn each square image, ``(n, side, side, channels)``, by its number of quarter turns."""
     if images.shape[1] != images.shape[2]:
         raise InputError(f"Images must be square to be turned, got shape {images.shape[1:]}.")
     turned = np.empty_like(images)
@@ -256,7 +223,7 @@ def _draw(
     # Sizes and samples come from one stream, one after the other.
     rng = random_state(config, f"{part} set")
     if config.alpha is None:
-        sizes = balanced_sizes(there)
+        sizes = np.full_like(there, there.min())
     else:
         sizes = dirichlet_sizes(there, config.alpha, rng, config.sampling)
     if not sizes.all():

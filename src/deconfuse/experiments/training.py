@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deconfuse.errors import InputError
 from deconfuse.experiments.config import TrainingConfig
 from deconfuse.experiments.data_files import dataset_spec
 from deconfuse.experiments.tasks import Outcome, Task, balanced_accuracy
@@ -28,7 +27,6 @@ from deconfuse.experiments.tasks import Outcome, Task, balanced_accuracy
 __all__ = [
     "Dropout",
     "Network",
-    "best_device",
     "build_network",
     "deterministic",
     "evaluate",
@@ -83,12 +81,9 @@ def build_network(
         torch.manual_seed(seed)
         if architecture == "small":
             network = _small(n_classes)
-        elif architecture == "large-3":
-            network = _large(n_classes, 3, 1, generator)
-        elif architecture == "large-5":
-            network = _large(n_classes, 5, 0, generator)
         else:
-            raise InputError(f"Unknown architecture {architecture!r}.")
+            kernel, padding = {"large-3": (3, 1), "large-5": (5, 0)}[architecture]
+            network = _large(n_classes, kernel, padding, generator)
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
@@ -145,14 +140,9 @@ def train_cnn(task: Task) -> Outcome:
     initial weights belong to the process, and each would change them under the other. Workers are
     therefore best processes of one thread each.
     """
-    with _ONE_AT_A_TIME:
-        return _train(task)
-
-
-def _train(task: Task) -> Outcome:
-    device = best_device()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     training = task.config.training
-    with deterministic():
+    with _ONE_AT_A_TIME, deterministic():
         dropout = torch.Generator(device).manual_seed(_seed(task.rng("dropout")))
         network = build_network(
             dataset_spec(task.config.dataset).architecture,
@@ -160,8 +150,10 @@ def _train(task: Task) -> Outcome:
             _seed(task.shared_rng("initialization")),
             dropout,
         ).to(device)
-        inputs, labels = _to_tensors(task.train_inputs, task.train_labels, device)
-        test_inputs, _ = _to_tensors(task.test_inputs, task.test_labels, device)
+        inputs, labels, test_inputs = (
+            torch.from_numpy(array).to(device)
+            for array in (task.train_inputs, task.train_labels, task.test_inputs)
+        )
         optimizer = make_optimizer(network, training)
         order = task.rng("order")
         history: list[float] = []
@@ -220,11 +212,6 @@ def evaluate(network: Network, inputs: Tensor) -> tuple[NDArray[np.float32], NDA
         return torch.cat(scores).cpu().numpy(), torch.cat(embeddings).cpu().numpy()
 
 
-def best_device() -> torch.device:
-    """Return the GPU when there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
 @contextmanager
 def deterministic() -> Iterator[None]:
     """Let only algorithms run whose result is the same each time; put the settings back after."""
@@ -241,12 +228,6 @@ def deterministic() -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(was_on)
         memory.fill_uninitialized_memory = was_filling  # type: ignore[attr-defined]
-
-
-def _to_tensors(
-    inputs: NDArray[np.float32], labels: NDArray[np.int64], device: torch.device
-) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(inputs).to(device), torch.from_numpy(labels).to(device)
 
 
 def _seed(rng: np.random.Generator) -> int:

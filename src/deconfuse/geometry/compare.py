@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from deconfuse._checks import Label, needs_pandas, show
 from deconfuse.agreement import overlap
 from deconfuse.counts import dense
 from deconfuse.errors import InputError
-from deconfuse.geometry.embeddings import check_bin_factor, check_components
-from deconfuse.geometry.gcm import WEIGHTINGS, bin_coordinates, prepare, weigh_all
-from deconfuse.geometry.grid import BIN_FACTOR, IntArray
+from deconfuse.geometry.embeddings import check_bin_factor, check_positive
+from deconfuse.geometry.gcm import WEIGHTINGS, place_points, prepare, weigh_all
+from deconfuse.geometry.grid import BIN_FACTOR, IntArray, Spread, fit_grid
 from deconfuse.geometry.projection import FloatArray, fit_projection, read_only
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
-from deconfuse.normalization import Normalized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +78,10 @@ class GeometryAgreement:
         return pd.DataFrame(np.array(self.overlap), index=index, columns=columns)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the table as a heatmap on ``ax``, or on a new figure; return the axes."""
+        """Draw the table as a heatmap; return the axes.
+
+        The largest number of each row is framed.
+        """
         from deconfuse.geometry.geometry_plots import plot_geometry_agreement
 
         return plot_geometry_agreement(self, ax=ax)
@@ -129,10 +130,12 @@ def geometry_agreement(confusions: Mapping[str, GeometricConfusion]) -> Geometry
     if not confusions:
         message = "There must be at least one Geometric Confusion Matrix to compare, got none."
         raise InputError(message, hint="pass what `geometric_confusions` returns.")
-    first = next(iter(confusions.values()))
-    kept, left_out = _defined_classes(first)
-    normalized = {name: g.normalized for name, g in confusions.items()}
-    whole, off = _overlaps(confusions, normalized, kept)
+    gs = list(confusions.values())
+    kept, left_out = _defined_classes(gs[0])
+    geometric = [dense(g.matrix)[np.ix_(kept, kept)] for g in gs]
+    scaled = [dense(g.normalized.matrix)[np.ix_(kept, kept)] for g in gs]
+    whole = np.array([[overlap(g, n) for n in scaled] for g in geometric])
+    off = np.array([[_off_diagonal_overlap(g, n) for n in scaled] for g in geometric])
     names = tuple(confusions)
     return GeometryAgreement(names, names, whole, off, left_out)
 
@@ -148,24 +151,6 @@ def _defined_classes(g: GeometricConfusion) -> tuple[IntArray, tuple[Label, ...]
         )
         raise InputError(message, hint="look at the predictions: nearly all are one class.")
     return kept, tuple(cm.labels[k] for k in np.flatnonzero(~defined))
-
-
-def _overlaps(
-    confusions: Mapping[str, GeometricConfusion],
-    normalized: Mapping[str, Normalized],
-    kept: IntArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the Overlaps of all pairs, whole and off the diagonal."""
-    geometric = [_part(g.matrix, kept) for g in confusions.values()]
-    scaled = [_part(n.matrix, kept) for n in normalized.values()]
-    whole = np.array([[overlap(g, n) for n in scaled] for g in geometric])
-    off = np.array([[_off_diagonal_overlap(g, n) for n in scaled] for g in geometric])
-    return whole, off
-
-
-def _part(matrix: FloatArray | scipy.sparse.csr_array, kept: IntArray) -> FloatArray:
-    part: FloatArray = dense(matrix)[np.ix_(kept, kept)]
-    return part
 
 
 def _off_diagonal_overlap(one: FloatArray, other: FloatArray) -> float:
@@ -222,7 +207,12 @@ class GeometrySensitivity:
     reference: tuple[float, int]
 
     def plot(self, weighting: str = "bi", axes: Any = None) -> Any:
-        """Draw agreement against bin width and components with matplotlib; return the axes."""
+        """Draw how the result depends on bin width and components; return the three axes.
+
+        They have the Overlap with the own normalization (hollow where another is closer; dashed
+        after shuffling the embeddings among the samples), the Overlap with the paper's setting,
+        and the points in a cell.
+        """
         from deconfuse.geometry.geometry_plots import plot_geometry_sensitivity
 
         return plot_geometry_sensitivity(self, weighting=weighting, axes=axes)
@@ -241,22 +231,15 @@ def geometry_sensitivity(
 ) -> GeometrySensitivity:
     """Compute Geometric Confusion Matrices over bin widths and numbers of components.
 
+    The other arguments are those of `geometric_confusion`.
+
     Parameters
     ----------
-    embeddings : array-like of shape (n_samples, n_features)
-        The activations of the last hidden layer, or any representation.
-    y_true, y_pred : array-like of shape (n_samples,)
-        Labels and predictions of the same samples.
     bin_factors : sequence of float
         The factors of the bin width to try.
     components : sequence of int
         The numbers of principal components to try; those that the points do not have are left
         out.
-    epsilon : float, optional
-        Added to every count for the weights, as in `normalize`: by default one over the number of
-        classes for ``"bi"``, and nothing for the others, which need none.
-    labels : iterable, optional
-        The classes and their order; all that occur, sorted, by default.
     rng : numpy.random.Generator or int, optional
         Shuffles the embeddings among the samples, for the comparison with chance.
 
@@ -284,7 +267,7 @@ def geometry_sensitivity(
     ((3, 2), (4, 3, 2), (3.5, 2))
     """
     factors = tuple(check_bin_factor(factor) for factor in bin_factors)
-    asked = tuple(sorted({check_components(count) for count in components}))
+    asked = sorted({check_positive(n, "n_components", "the paper uses 10.") for n in components})
     if not factors or not asked:
         message = "`bin_factors` and `components` must name at least one setting each, got none."
         raise InputError(message, hint="leave them out to try the usual ones.")
@@ -300,10 +283,11 @@ def geometry_sensitivity(
     grid, by_chance = {}, []
     for factor, count in itertools.product(factors, counts):
         some = coordinates[:, :count]
+        lattice = fit_grid(Spread.of(some), factor)
         found = [
             confusions_of([binning.counts], weightings, binning)
             for which in (classes, moved)
-            for binning in [bin_coordinates(some, which, cm.n_classes, factor)]
+            for binning in [place_points(lattice, some, which, cm.n_classes)]
         ]
         grid[factor, count] = found[0]
         by_chance.append(np.diag(geometry_agreement(found[1]).overlap))

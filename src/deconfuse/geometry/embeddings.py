@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from deconfuse._checks import show
+from deconfuse._checks import is_finite_number, is_whole_number, show
 from deconfuse.errors import InputError
 from deconfuse.geometry.projection import row_blocks
 from deconfuse.reading.column_names import ColumnChoice, find_column
@@ -21,9 +20,8 @@ __all__ = [
     "Embedding",
     "EmbeddingColumns",
     "check_bin_factor",
-    "check_components",
     "check_embeddings",
-    "check_shifts",
+    "check_positive",
     "choose_embedding",
     "read_columns",
     "spread_columns",
@@ -69,29 +67,19 @@ def check_embeddings(embeddings: object, n_samples: int | None = None) -> npt.ND
     return array
 
 
-def check_components(n_components: object) -> int:
-    """Return the number of components asked for, a positive integer."""
-    return _positive_integer(n_components, "n_components", "the paper uses 10.")
-
-
-def check_shifts(n_shifts: object) -> int:
-    """Return the number of grids asked for, a positive integer."""
-    return _positive_integer(n_shifts, "n_shifts", "1 uses the paper's single grid.")
-
-
-def _positive_integer(value: object, name: str, hint: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
+def check_positive(value: Any, name: str, hint: str) -> int:
+    """Return a value that must be a positive integer."""
+    if not is_whole_number(value) or value < 1:
         raise InputError(f"`{name}` must be a positive integer, got {value!r}.", hint=hint)
     return int(value)
 
 
-def check_bin_factor(bin_factor: object) -> float:
+def check_bin_factor(bin_factor: Any) -> float:
     """Return the factor of the bin width, a positive finite number."""
-    number = isinstance(bin_factor, numbers.Real) and not isinstance(bin_factor, bool)
-    if not number or not 0 < float(bin_factor) < np.inf:  # type: ignore[arg-type]
+    if isinstance(bin_factor, bool) or not is_finite_number(bin_factor) or bin_factor <= 0:
         message = f"`bin_factor` must be a positive number, got {bin_factor!r}."
         raise InputError(message, hint="the paper uses 3.5.")
-    return float(bin_factor)  # type: ignore[arg-type]
+    return float(bin_factor)
 
 
 def _as_array(embeddings: object) -> npt.NDArray[np.generic]:

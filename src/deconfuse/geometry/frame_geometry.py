@@ -18,7 +18,6 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, warn
 from deconfuse.geometry.embeddings import (
     Embedding,
-    EmbeddingColumns,
     choose_embedding,
     read_columns,
     spread_columns,
@@ -34,7 +33,7 @@ from deconfuse.geometry.gcm import (
 from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
-from deconfuse.reading.column_names import ColumnChoice, choose_columns
+from deconfuse.reading.column_names import choose_columns
 from deconfuse.reading.engine_batches import collect
 from deconfuse.reading.frames import count_frame
 
@@ -57,6 +56,8 @@ def geometric_confusions_from_frame(
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, computed in an engine.
 
+    The other arguments are those of `geometric_confusion`.
+
     Parameters
     ----------
     frame : data frame
@@ -65,15 +66,6 @@ def geometric_confusions_from_frame(
         One column of lists, or the columns of numbers.
     label, prediction : str
         Columns of class names, found as in `ConfusionMatrix.from_frame`.
-    n_components : int
-        How many principal components span the grid.
-    epsilon : float, optional
-        Added to every count for the weights, as in `normalize`: by default one over the number of
-        classes for ``"bi"``, and nothing for the others, which need none.
-    projection : {"pca", None} or Projection
-        How to get from embeddings to coordinates; None uses the embeddings as they are.
-    bin_factor : float
-        The factor of the bin width.
 
     Returns
     -------
@@ -106,13 +98,28 @@ def geometric_confusions_from_frame(
     [[2.0, 1.0], [1.0, 2.0]]
     """
     options = GridOptions.of(n_components, bin_factor, projection)
-    table = _as_frame(frame)
+    try:
+        table = nw.from_native(frame)
+    except TypeError as error:
+        raise InputError(
+            "`frame` must be a data frame of pandas, Polars, PyArrow, DuckDB, Dask, PySpark or"
+            f" Ibis, got {type(frame).__name__}.",
+            hint="for arrays, use `geometric_confusions`.",
+        ) from error
     schema = table.collect_schema()
     roles = choose_columns(list(schema), label=label, prediction=prediction, weight=None)
     columns = choose_embedding(schema, embedding, roles)
-    if isinstance(table, nw.DataFrame):
-        return _in_memory(table, columns, roles, epsilon, options)
     assert roles.prediction is not None, "asked for above"
+    if isinstance(table, nw.DataFrame):
+        return geometric_confusions(
+            read_columns(table, columns),
+            table[roles.label].to_native(),
+            table[roles.prediction].to_native(),
+            n_components=n_components,
+            epsilon=epsilon,
+            projection=projection,
+            bin_factor=bin_factor,
+        )
     cm = count_frame(frame, label=roles.label, prediction=roles.prediction)
     check_classes(cm)
     keys = [nw.col(roles.label).alias(TRUE), nw.col(roles.prediction).alias(PRED)]
@@ -121,17 +128,6 @@ def geometric_confusions_from_frame(
     for note in located.notes:
         warn(note, GeometryWarning)
     return confusions_of(_slices(located, cm), weigh_all(cm, epsilon), located)
-
-
-def _as_frame(frame: Any) -> nw.LazyFrame[Any] | nw.DataFrame[Any]:
-    try:
-        return nw.from_native(frame)
-    except TypeError as error:
-        raise InputError(
-            "`frame` must be a data frame of pandas, Polars, PyArrow, DuckDB, Dask, PySpark or"
-            f" Ibis, got {type(frame).__name__}.",
-            hint="for arrays, use `geometric_confusions`.",
-        ) from error
 
 
 def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]:
@@ -152,23 +148,3 @@ def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]
         true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
         count = found[COUNT].to_numpy().astype(np.int64)
         yield CellCounts(codes, true, pred, count, n_cells, cm.n_classes)
-
-
-def _in_memory(
-    table: nw.DataFrame[Any],
-    columns: EmbeddingColumns,
-    roles: ColumnChoice,
-    epsilon: float | None,
-    options: GridOptions,
-) -> dict[str, GeometricConfusion]:
-    embeddings = read_columns(table, columns)
-    assert roles.prediction is not None, "asked for by the caller"
-    return geometric_confusions(
-        embeddings,
-        table[roles.label].to_native(),
-        table[roles.prediction].to_native(),
-        n_components=options.n_components,
-        epsilon=epsilon,
-        projection=options.projection,
-        bin_factor=options.bin_factor,
-    )

@@ -18,12 +18,7 @@ import numpy.typing as npt
 from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, UndefinedCellsWarning, warn
-from deconfuse.geometry.embeddings import (
-    check_bin_factor,
-    check_components,
-    check_embeddings,
-    check_shifts,
-)
+from deconfuse.geometry.embeddings import check_bin_factor, check_embeddings, check_positive
 from deconfuse.geometry.grid import BIN_FACTOR, Grid, IntArray, Spread, fit_grid, grid_shifts
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.projection import FloatArray, Projection, fit_projection
@@ -35,16 +30,17 @@ __all__ = [
     "WEIGHTINGS",
     "GridOptions",
     "ProjectionChoice",
-    "bin_coordinates",
     "check_classes",
     "geometric_confusion",
     "geometric_confusions",
+    "place_points",
     "prepare",
     "weigh_all",
 ]
 
 ProjectionChoice: TypeAlias = Projection | Literal["pca"] | None
 WEIGHTINGS: tuple[Method, ...] = ("row", "col", "all", "bi")
+_ONE_GRID = "1 uses the paper's single grid."
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +60,8 @@ class GridOptions:
         elif projection != "pca":
             message = f'`projection` must be "pca", None or a Projection, got {projection!r}.'
             raise InputError(message, hint="None uses the embeddings as they are.")
-        return cls(check_components(n_components), check_bin_factor(bin_factor), choice)
+        n_components = check_positive(n_components, "n_components", "the paper uses 10.")
+        return cls(n_components, check_bin_factor(bin_factor), choice)
 
 
 def geometric_confusion(
@@ -147,7 +144,7 @@ def geometric_confusion(
     >>> g.n_cells, (g.matrix / g.cell_volume * 6).round(3).tolist()
     (2, [[2.0, 1.0], [1.0, 2.0]])
     """
-    n_shifts = check_shifts(n_shifts)
+    n_shifts = check_positive(n_shifts, "n_shifts", _ONE_GRID)
     options = GridOptions.of(n_components, bin_factor, projection)
     classes = _class_order(labels, weighting)
     coordinates, binning, cm = _bin(embeddings, (y_true, y_pred), classes, options)
@@ -176,26 +173,7 @@ def geometric_confusions(
 ) -> dict[str, GeometricConfusion]:
     """Return the Geometric Confusion Matrices of all four weightings, from one pass.
 
-    Parameters
-    ----------
-    embeddings : array-like of shape (n_samples, n_features)
-        The activations of the last hidden layer, or any representation.
-    y_true, y_pred : array-like of shape (n_samples,)
-        Labels and predictions of the same samples.
-    n_components : int
-        How many principal components span the grid.
-    epsilon : float, optional
-        Added to every count for the weights, as in `normalize`: by default one over the number of
-        classes for ``"bi"``, and nothing for the others, which need none.
-    labels : iterable, optional
-        The classes and their order; all that occur, sorted, by default.
-    projection : {"pca", None} or Projection
-        How to get from embeddings to coordinates; None uses the embeddings as they are.
-    bin_factor : float
-        The factor of the bin width.
-    n_shifts : int
-        Average the matrix over so many grids, each moved by a share of a cell. 1 is the paper's
-        single grid; 16 or more make the result depend little on where the grid starts.
+    The arguments are those of `geometric_confusion`.
 
     Returns
     -------
@@ -212,7 +190,7 @@ def geometric_confusions(
     >>> (gs["row"].label_volumes / gs["row"].cell_volume).round(6).tolist()
     [1.0, 1.0]
     """
-    n_shifts = check_shifts(n_shifts)
+    n_shifts = check_positive(n_shifts, "n_shifts", _ONE_GRID)
     options = GridOptions.of(n_components, bin_factor, projection)
     coordinates, binning, cm = _bin(embeddings, (y_true, y_pred), labels, options)
     return _average(coordinates, binning, weigh_all(cm, epsilon), n_shifts)
@@ -246,25 +224,14 @@ def check_classes(cm: ConfusionMatrix) -> None:
         raise InputError(message, hint="overlap between classes needs two; check the labels.")
 
 
-def bin_coordinates(
-    coordinates: FloatArray,
-    classes: tuple[IntArray, IntArray],
-    n_classes: int,
-    bin_factor: float,
-    projection: Projection | None = None,
-) -> Binning:
-    """Lay the grid over coordinates and put each sample in its cell."""
-    grid = fit_grid(Spread.of(coordinates), bin_factor)
-    return _fill(grid, coordinates, classes, n_classes, projection)
-
-
-def _fill(
+def place_points(
     grid: Grid,
     coordinates: FloatArray,
     classes: tuple[IntArray, IntArray],
     n_classes: int,
-    projection: Projection | None,
+    projection: Projection | None = None,
 ) -> Binning:
+    """Put each sample in its cell."""
     true, pred = classes
     cells, n_cells = grid.cells(coordinates)
     counts = CellCounts.of(cells, n_cells, true, pred, n_classes)
@@ -285,7 +252,7 @@ def _average(
     classes, n_classes = (binning.true, binning.pred), binning.counts.n_classes
     for shares in grid_shifts(n_shifts, binning.grid.n_dimensions)[1:]:
         grid = binning.grid.shifted(shares)
-        moved = _fill(grid, coordinates, classes, n_classes, binning.projection)
+        moved = place_points(grid, coordinates, classes, n_classes)
         for name, g in confusions_of([moved.counts], weightings, moved).items():
             sums[name] = sums[name] + g.matrix
     return {name: replace(g, matrix=sums[name] / n_shifts) for name, g in results.items()}
@@ -311,7 +278,8 @@ def _bin(
         coordinates = np.asfortranarray(points, dtype=np.float64)
     else:
         coordinates = fitted.apply(points)
-    binning = bin_coordinates(coordinates, positions, cm.n_classes, options.bin_factor, fitted)
+    grid = fit_grid(Spread.of(coordinates), options.bin_factor)
+    binning = place_points(grid, coordinates, positions, cm.n_classes, fitted)
     for note in binning.notes:
         warn(note, GeometryWarning)
     return coordinates, binning, cm

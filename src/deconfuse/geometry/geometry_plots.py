@@ -37,12 +37,10 @@ def plot_clusters(
 ) -> Axes3D:
     """Draw class clusters in two dimensions and, beneath them, their histograms.
 
+    The points and their classes are given as to `geometric_confusion`.
+
     Parameters
     ----------
-    embeddings : array-like of shape (n_samples, n_features)
-        The activations of the last hidden layer, or any representation.
-    y_true, y_pred : array-like of shape (n_samples,)
-        Labels and predictions of the same samples.
     classes : sequence, optional
         The clusters to draw, at most eight; all by default.
     kind : {"true", "pred"}
@@ -179,29 +177,7 @@ def _draw_points(
 
 
 def plot_geometry_agreement(agreement: GeometryAgreement, *, ax: Axes | None = None) -> Axes:
-    """Draw how much each Geometric Confusion Matrix overlaps with each normalization.
-
-    Parameters
-    ----------
-    agreement : GeometryAgreement
-        As `geometry_agreement` returns it.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        A heatmap with numbers; the largest of each row is framed.
-
-    Examples
-    --------
-    >>> import deconfuse as dc
-    >>> points = [[0.0], [0.1], [0.2], [1.9], [2.0], [2.1], [2.2]]
-    >>> gs = dc.geometric_confusions(points, list("aaabbbb"), list("aababbb"), n_components=1)
-    >>> ax = dc.geometry.geometry_agreement(gs).plot()
-    >>> ax.get_xlabel()
-    'normalization of the counts'
-    """
+    """Draw what `GeometryAgreement.plot` promises."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
@@ -235,35 +211,7 @@ def plot_geometry_sensitivity(
     weighting: str = "bi",
     axes: Sequence[Axes] | None = None,
 ) -> Sequence[Axes]:
-    """Draw how the result depends on bin width and number of components.
-
-    Parameters
-    ----------
-    sensitivity : GeometrySensitivity
-        As `geometry_sensitivity` returns it.
-    weighting : {"bi", "row", "col", "all"}
-        Which Geometric Confusion Matrix.
-    axes : three matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    sequence of three matplotlib.axes.Axes
-        Overlap with the own normalization (hollow where another is closer; dashed after shuffling
-        the embeddings among the samples), Overlap with the paper's setting, and points in a
-        cell.
-
-    Examples
-    --------
-    >>> import deconfuse as dc
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 50)
-    >>> points = rng.normal(size=(100, 3)) + 2 * y[:, None]
-    >>> guess = (points[:, 0] > 1).astype(int)
-    >>> study = dc.geometry.geometry_sensitivity(points, y, guess, components=[1, 2], rng=0)
-    >>> [ax.get_xlabel() for ax in study.plot()]
-    ['bin factor', 'bin factor', 'bin factor']
-    """
+    """Draw what `GeometrySensitivity.plot` promises."""
     import matplotlib.pyplot as plt
 
     if weighting not in sensitivity.weightings:

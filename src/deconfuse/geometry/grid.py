@@ -104,13 +104,7 @@ class Grid:
 
 
 def compact_codes(codes: IntArray) -> tuple[IntArray, int]:
-    """Return the rank of each code among those that occur, and how many occur.
-
-    Examples
-    --------
-    >>> compact_codes(np.array([70, 10, 70]))
-    (array([1, 0, 1]), 2)
-    """
+    """Return the rank of each code among those that occur, and how many occur."""
     present, ranks = np.unique(codes, return_inverse=True)
     return ranks.astype(np.int64, copy=False), len(present)
 
@@ -135,32 +129,12 @@ def grid_shifts(n_shifts: int, n_dimensions: int) -> FloatArray:
 
 
 def fit_grid(spread: Spread, bin_factor: float = BIN_FACTOR) -> Grid:
-    r"""Return the paper's grid for points of a given spread.
+    r"""Return the paper's grid for points of a given spread, from their minimum on.
 
-    Parameters
-    ----------
-    spread : Spread
-        Number of points, and their range and deviation in each dimension.
-    bin_factor : float
-        The factor of the bin width.
-
-    Returns
-    -------
-    Grid
-        Its lower corner is the minimum of the points.
-
-    Notes
-    -----
     The width along dimension k is :math:`3.5\,\sigma_k\,n^{-1/(2+m)}` (Scott 2015, equation 3.66),
     with :math:`\sigma_k` (divided by n) and n over all points and m the number of dimensions
     along which the points vary. A dimension in which all points agree puts them in one
     cell whatever its width, so it is left out, and ``notes`` says so.
-
-    Examples
-    --------
-    >>> grid = fit_grid(Spread.of(np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]])))
-    >>> grid.dimensions, grid.notes
-    (array([0]), ('1 of 2 dimensions is constant and does not divide the grid.',))
     """
     varies = (spread.high > spread.low) & (spread.deviation > 0)
     dimensions = np.flatnonzero(varies)
@@ -168,10 +142,23 @@ def fit_grid(spread: Spread, bin_factor: float = BIN_FACTOR) -> Grid:
     widths = bin_factor * spread.deviation[varies] * float(spread.count) ** exponent
     extent = spread.high[varies] - spread.low[varies]
     bins = np.maximum(np.ceil(extent / widths), 1.0)
-    _check_bins(bins)
+    if (most := float(bins.max(initial=1.0))) >= 2.0**53:
+        message = (
+            "A grid must have fewer than 2**53 cells along each dimension, "
+            f"got {most:.3g} along dimension {int(bins.argmax())}."
+        )
+        raise InputError(message, hint="use a larger `bin_factor`, or look for outliers.")
     notes = _constant_notes(int((~varies).sum()), len(varies))
     grid = Grid(spread.low[varies], widths, bins.astype(np.int64), dimensions, notes)
-    _check_volume(grid)
+    if not 0 < grid.cell_volume < np.inf:
+        decades = float(np.log10(widths).sum())
+        message = (
+            "The volume of a cell must be a positive floating-point number, "
+            f"got about 1e{decades:+.0f} in {grid.n_dimensions} dimensions."
+        )
+        raise InputError(
+            message, hint="multiply the embeddings by a constant, or use a smaller `n_components`."
+        )
     return grid
 
 
@@ -180,27 +167,3 @@ def _constant_notes(constant: int, total: int) -> tuple[str, ...]:
         return ()
     verb = "is constant and does" if constant == 1 else "are constant and do"
     return (f"{constant} of {total} dimensions {verb} not divide the grid.",)
-
-
-def _check_bins(bins: FloatArray) -> None:
-    most = float(bins.max(initial=1.0))
-    if most < 2.0**53:
-        return
-    message = (
-        "A grid must have fewer than 2**53 cells along each dimension, "
-        f"got {most:.3g} along dimension {int(bins.argmax())}."
-    )
-    raise InputError(message, hint="use a larger `bin_factor`, or look for outliers.")
-
-
-def _check_volume(grid: Grid) -> None:
-    if np.isfinite(grid.cell_volume) and grid.cell_volume > 0:
-        return
-    decades = float(np.log10(grid.widths).sum())
-    message = (
-        "The volume of a cell must be a positive floating-point number, "
-        f"got about 1e{decades:+.0f} in {grid.n_dimensions} dimensions."
-    )
-    raise InputError(
-        message, hint="multiply the embeddings by a constant, or use a smaller `n_components`."
-    )

@@ -130,19 +130,8 @@ def minimum_overlaps(
 ) -> list[FloatArray | scipy.sparse.csr_array]:
     r"""Return :math:`\sum_v \min(H_i(v), \hat H_j(v))` for several weightings at once.
 
-    Parameters
-    ----------
-    counts : CellCounts
-        Where the points are.
-    amounts : list of ndarray
-        One a weighting: the weight of each row of ``counts``.
-    sparse : bool
-        Whether the results are sparse arrays, for classes too many for a dense matrix.
-
-    Returns
-    -------
-    list
-        One (n_classes, n_classes) matrix a weighting, true classes on rows.
+    ``amounts`` has the weight of each row of ``counts``, once a weighting; each gives a matrix with
+    true classes on rows, sparse where the classes are too many for a dense one.
     """
     labels, predictions = counts.label_table, counts.prediction_table
     label_heights = np.stack([labels.heights(amount) for amount in amounts])
@@ -157,7 +146,7 @@ def minimum_overlaps(
         columns = slice(predictions.offsets[cell], predictions.offsets[cell + 1])
         minima = np.minimum(label_heights[:, rows, None], prediction_heights[:, None, columns])
         sums.add_block(labels.group[rows], predictions.group[columns], minima)
-    return sums.finish(len(amounts))
+    return sums.finish()
 
 
 def _pair_chunks(
@@ -203,8 +192,8 @@ class _DenseSums:
         # Within one cell each class occurs once, so no position is written twice.
         self._totals[:, true[:, None], pred[None, :]] += minima
 
-    def finish(self, n_matrices: int) -> list[FloatArray | scipy.sparse.csr_array]:
-        return [self._totals[index] for index in range(n_matrices)]
+    def finish(self) -> list[FloatArray | scipy.sparse.csr_array]:
+        return list(self._totals)
 
 
 class _SparseSums:
@@ -234,13 +223,12 @@ class _SparseSums:
         sums = [np.bincount(ranks, weights=row, minlength=len(keys)) for row in values]
         self._keys, self._values = [keys], [np.stack(sums)]
 
-    def finish(self, n_matrices: int) -> list[FloatArray | scipy.sparse.csr_array]:
+    def finish(self) -> list[FloatArray | scipy.sparse.csr_array]:
         self._merge()
         shape = (self._n_classes, self._n_classes)
         position = np.divmod(self._keys[0], self._n_classes)
         return [
-            scipy.sparse.csr_array((self._values[0][index], position), shape=shape)
-            for index in range(n_matrices)
+            scipy.sparse.csr_array((values, position), shape=shape) for values in self._values[0]
         ]
 
 

@@ -7,7 +7,7 @@ them merge exactly, so the same code serves an array read in blocks and a table 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,24 +40,7 @@ def row_blocks(points: npt.NDArray[np.generic]) -> Iterator[tuple[slice, FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Number, mean and scatter of points seen so far.
-
-    Parameters
-    ----------
-    count : int
-        How many points.
-    mean : ndarray of shape (n_features,)
-        Their mean.
-    scatter : ndarray of shape (n_features, n_features)
-        The sum of outer products of the centred points: ``count`` times the covariance.
-
-    Examples
-    --------
-    >>> whole = Moments.of(np.array([[0.0], [2.0], [4.0]]))
-    >>> parts = Moments.of(np.array([[0.0]])) + Moments.of(np.array([[2.0], [4.0]]))
-    >>> parts.count, parts.mean.tolist(), parts.scatter.tolist() == whole.scatter.tolist()
-    (3, [2.0], True)
-    """
+    """Number, mean and scatter (the number times the covariance) of points seen so far."""
 
     count: int
     mean: FloatArray
@@ -111,13 +94,6 @@ class Projection:
         The same as a share of the variance of all features.
     notes : tuple of str
         What had to be handled: fewer components than asked for, and why.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
-    >>> projection = fit_projection(points, 1)
-    >>> projection.apply(points).ravel().round(3).tolist()
-    [-3.354, -1.118, 1.118, 3.354]
     """
 
     mean: FloatArray
@@ -158,36 +134,14 @@ class Projection:
     @classmethod
     def from_moments(cls, moments: Moments, n_components: int) -> Projection:
         """Return the principal components of the points behind some moments."""
-        covariance = moments.covariance
-        _check_range(covariance)
-        width = covariance.shape[0]
-        kept = min(n_components, width)
-        variances, axes = scipy.linalg.eigh(covariance, subset_by_index=(width - kept, width - 1))
-        total = float(np.trace(covariance))
-        components = _Components(axes[:, ::-1], variances[::-1], total)
+        components = _Components.of(moments.covariance, n_components)
         return components.finish(moments.mean, moments.count, n_components)
 
 
 def fit_projection(points: npt.NDArray[np.generic], n_components: int = 10) -> Projection:
-    """Return the principal components of points.
+    """Return the principal components of points of any real type, read in blocks.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-        Finite numbers of any real type; read in blocks, never copied whole.
-    n_components : int
-        How many coordinates to keep. Where the points spread over fewer directions, there are
-        fewer, and ``notes`` says so.
-
-    Returns
-    -------
-    Projection
-        The map, with the variance that each axis explains.
-
-    Raises
-    ------
-    InputError
-        If the values are so large that their variance is not a finite number.
+    Where the points spread over fewer directions than asked for, ``notes`` says so.
     """
     n_points, width = points.shape
     if width > n_points:
@@ -202,32 +156,41 @@ def _fit_wide(points: npt.NDArray[np.generic], n_components: int) -> Projection:
     whole = points.astype(np.float64)
     mean = whole.mean(axis=0)
     centred = whole - mean
-    gram = centred @ centred.T / len(whole)
-    _check_range(gram)
-    kept = min(n_components, len(whole))
-    window = (len(whole) - kept, len(whole) - 1)
-    variances, directions = scipy.linalg.eigh(gram, subset_by_index=window)
-    axes = centred.T @ directions
+    components = _Components.of(centred @ centred.T / len(whole), n_components)
+    axes = centred.T @ components.axes
     lengths = np.linalg.norm(axes, axis=0)
     axes /= np.where(lengths > 0, lengths, 1.0)
-    components = _Components(axes[:, ::-1], variances[::-1], float(np.trace(gram)))
-    return components.finish(mean, len(whole), n_components)
+    return replace(components, axes=axes).finish(mean, len(whole), n_components)
 
 
 @dataclass(frozen=True)
 class _Components:
-    """Eigenvectors and eigenvalues, largest first, before signs and rank are settled."""
+    """Eigenvectors and eigenvalues, largest last, before signs and rank are settled."""
 
     axes: FloatArray
     variances: FloatArray
     total: float
 
+    @classmethod
+    def of(cls, matrix: FloatArray, count: int) -> _Components:
+        """Return the largest of a covariance or Gram matrix."""
+        if not np.isfinite(matrix).all():
+            raise InputError(
+                "The variance of the embeddings must be a finite number, got values too large "
+                "for it.",
+                hint="divide the embeddings by a constant; cells do not change.",
+            )
+        width = len(matrix)
+        window = (max(0, width - count), width - 1)
+        variances, axes = scipy.linalg.eigh(matrix, subset_by_index=window)
+        return cls(axes, variances, float(np.trace(matrix)))
+
     def finish(self, mean: FloatArray, count: int, asked: int) -> Projection:
         width = len(mean)
         # Below this an eigenvalue is rounding, not spread: the usual threshold of a matrix rank.
-        floor = np.finfo(np.float64).eps * max(width, count) * max(float(self.variances[0]), 0.0)
-        kept = self.variances > floor
-        axes, variances = self.axes[:, kept], self.variances[kept]
+        floor = np.finfo(np.float64).eps * max(width, count) * max(float(self.variances[-1]), 0.0)
+        kept = self.variances[::-1] > floor
+        axes, variances = self.axes[:, ::-1][:, kept], self.variances[::-1][kept]
         largest = np.abs(axes).argmax(axis=0)
         signs = np.sign(axes[largest, np.arange(axes.shape[1])])
         ratio = variances / self.total if self.total > 0 else variances
@@ -247,10 +210,3 @@ def _rank_notes(asked: int, width: int, count: int, kept: int) -> tuple[str, ...
     else:
         reason = "the points do not vary along the others"
     return (f"{kept} components are used where {asked} were asked for: {reason}.",)
-
-
-def _check_range(covariance: FloatArray) -> None:
-    if np.isfinite(covariance).all():
-        return
-    message = "The variance of the embeddings must be a finite number, got values too large for it."
-    raise InputError(message, hint="divide the embeddings by a constant; cells do not change.")
