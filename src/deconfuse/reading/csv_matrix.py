@@ -182,14 +182,14 @@ def _from_rows(
         return _foreign(header[0], first, options)
     if table["variance"]:
         raise InputError("Its tables must be the counts, then the variances.")
-    counts, names = _own(first, table)
+    counts, names = _own(first)
     variances = None
     if table["weighted"]:
         header = next(rows, [])
         after = _TABLE.fullmatch(header[0]) if header else None
         if after is None or not after["variance"]:
             raise InputError("It must have a second table, of the variances of its counts.")
-        variances, same_names = _own(_table(header, rows), after)
+        variances, same_names = _own(_table(header, rows))
         if same_names != names:
             raise InputError("Its two tables must name the same classes.")
     _refuse_more(rows)
@@ -227,7 +227,7 @@ def _table(header: list[str], rows: Iterator[list[str]]) -> _Table:
     return _Table(named, columns, np.stack(cells))
 
 
-def _own(table: _Table, corner: re.Match[str]) -> tuple[CountMatrix, list[str]]:
+def _own(table: _Table) -> tuple[CountMatrix, list[str]]:
     """Return the cells and names of a table of ours, in the order of its columns."""
     rows, columns = table.rows, table.columns
     if set(rows) != set(columns):

@@ -22,14 +22,12 @@ from deconfuse.reading.csv_matrix import long_fields
 __all__ = [
     "HEAD_SIZE",
     "DataFile",
-    "FileSet",
     "Format",
     "Header",
     "Paths",
     "expand_paths",
     "inspect_file",
     "pyarrow",
-    "stem_and_suffix",
 ]
 
 Format: TypeAlias = Literal["csv", "json", "parquet", "arrow", "npz"]
@@ -86,14 +84,14 @@ class DataFile:
     header: Header | None = None
 
 
-def stem_and_suffix(path: Path) -> tuple[str, str | None]:
+def _stem_and_suffix(path: Path) -> tuple[str, str | None]:
     """Return the name without the suffixes that we know, and that of its format.
 
     Examples
     --------
-    >>> stem_and_suffix(Path("a.b.csv.gz"))
+    >>> _stem_and_suffix(Path("a.b.csv.gz"))
     ('a.b', '.csv')
-    >>> stem_and_suffix(Path("notes.md"))
+    >>> _stem_and_suffix(Path("notes.md"))
     ('notes.md', None)
     """
     plain = Path(path.name)
@@ -302,7 +300,7 @@ Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class FileSet:
+class _FileSet:
     """The files to count, sorted as they were found.
 
     Attributes
@@ -317,7 +315,7 @@ class FileSet:
     partitioned: bool = False
 
 
-def expand_paths(paths: Paths) -> FileSet:
+def expand_paths(paths: Paths) -> _FileSet:
     """Return the files that are meant.
 
     Parameters
@@ -328,7 +326,7 @@ def expand_paths(paths: Paths) -> FileSet:
 
     Returns
     -------
-    FileSet
+    _FileSet
 
     Raises
     ------
@@ -350,7 +348,7 @@ def expand_paths(paths: Paths) -> FileSet:
     elif hasattr(paths, "columns") or hasattr(paths, "read"):
         # A data frame gives the names of its columns, an open file its lines.
         raise _not_a_path(paths)
-    found: list[FileSet] = []
+    found: list[_FileSet] = []
     for path in paths:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
             raise _not_a_path(path)
@@ -359,7 +357,7 @@ def expand_paths(paths: Paths) -> FileSet:
         raise InputError("`path` must name at least one file, got none.")
     files = tuple(file for part in found for file in part.paths)
     _refuse_repeated(files)
-    return FileSet(files, any(part.partitioned for part in found))
+    return _FileSet(files, any(part.partitioned for part in found))
 
 
 def _not_a_path(given: object) -> InputError:
@@ -370,7 +368,7 @@ def _not_a_path(given: object) -> InputError:
     )
 
 
-def _expand(text: str) -> FileSet:
+def _expand(text: str) -> _FileSet:
     if not text.strip():
         # It would mean the folder one is in, with all that is below it.
         raise InputError(
@@ -387,13 +385,13 @@ def _expand(text: str) -> FileSet:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"File {show([text])} cannot be read: {reason}.") from error
     if exists:
-        return FileSet((path,))
+        return _FileSet((path,))
     if glob.has_magic(text):
         return _matches(str(path))
     raise InputError(f"File {text!r} does not exist.")
 
 
-def _matches(pattern: str) -> FileSet:
+def _matches(pattern: str) -> _FileSet:
     # As with dots, a name with a leading underscore is meant only where the pattern has one: so
     # jobs mark what they are done with.
     takes_marks = os.path.basename(pattern).startswith("_")
@@ -417,20 +415,20 @@ def _matches(pattern: str) -> FileSet:
         steps = Path(pattern).parts
         fixed = next(at for at, step in enumerate(steps) if glob.has_magic(step))
         within = (file.parts[fixed:-1] for file in files)
-        return FileSet(tuple(files), all(any("=" in step for step in steps) for steps in within))
+        return _FileSet(tuple(files), all(any("=" in step for step in steps) for steps in within))
     parts = [_folder(match) for match in folders]
     merged = tuple(file for part in parts for file in part.paths)
     named = all("=" in folder.name for folder in folders)
-    return FileSet(merged, named or all(part.partitioned for part in parts))
+    return _FileSet(merged, named or all(part.partitioned for part in parts))
 
 
-def _folder(folder: Path) -> FileSet:
+def _folder(folder: Path) -> _FileSet:
     files = sorted(_files_below(folder))
-    chosen = [file for file in files if stem_and_suffix(file)[1] is not None] or files
+    chosen = [file for file in files if _stem_and_suffix(file)[1] is not None] or files
     if not chosen:
         raise InputError(f"Folder {str(folder)!r} holds no data files.")
     partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
-    return FileSet(tuple(chosen), partitioned)
+    return _FileSet(tuple(chosen), partitioned)
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -458,9 +456,9 @@ def _refuse_repeated(files: Sequence[Path]) -> None:
     """Raise if a file is there twice: named again, behind a link, or in two formats."""
     seen: dict[object, Path] = {}
     for file in files:
-        stem = os.path.join(os.path.abspath(file.parent), stem_and_suffix(file)[0])
+        stem = os.path.join(os.path.abspath(file.parent), _stem_and_suffix(file)[0])
         # A name without a suffix that we know is no copy of one with it.
-        keys = [os.path.realpath(file), stem if stem_and_suffix(file)[1] else ""]
+        keys = [os.path.realpath(file), stem if _stem_and_suffix(file)[1] else ""]
         for key in filter(None, keys):
             if key in seen and seen[key] is not file:
                 raise InputError(

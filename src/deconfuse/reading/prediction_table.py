@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +29,15 @@ from deconfuse.reading.column_names import (
 from deconfuse.reading.count_tables import TableOptions
 from deconfuse.reading.file_scans import (
     INVALID,
+    MARK,
     Scan,
     connect,
     make_scans,
     refuse_several_filters,
-    spill_folder,
     validate_arrow,
 )
 from deconfuse.reading.files import DataFile, Paths, expand_paths, inspect_file
-from deconfuse.reading.label_columns import ONE_CLASS_HINT, LabelColumn, open_column
+from deconfuse.reading.label_columns import ONE_CLASS_HINT, Column, LabelColumn, open_column
 from deconfuse.reading.matrix_files import load_matrices, refuse_columns
 from deconfuse.reading.pairs import (
     CodedColumn,
@@ -49,7 +50,6 @@ from deconfuse.reading.pairs import (
     validate_weights,
 )
 from deconfuse.reading.queries import (
-    MARK,
     Chosen,
     Extra,
     Query,
@@ -68,10 +68,7 @@ __all__ = [
     "Rows",
     "TwoModels",
     "count_file",
-    "fetched_pairs",
-    "located",
     "open_table",
-    "present_values",
 ]
 
 
@@ -115,7 +112,8 @@ def open_table(
     """
     found = expand_paths(path)
     with ExitStack() as stack:
-        spill = stack.enter_context(spill_folder())
+        # For what is unpacked, and what does not fit in memory.
+        spill = Path(stack.enter_context(TemporaryDirectory(prefix="deconfuse-")))
         files = [inspect_file(file, spill, max_decompressed) for file in found.paths]
         with _explained(files):
             saved = load_matrices(files, options, is_scored=has_scores)
@@ -205,7 +203,7 @@ class PredictionTable:
         chosen = self._choose(columns)
         with _explained(self._files):
             found = self._fetch(pair_query(chosen), chosen)
-            pairs, options = fetched_pairs(found, chosen, classes)
+            pairs, options = _fetched_pairs(found, chosen, classes)
         return matrix_of(pairs, self._with_invalid(options, pairs.pred.values))
 
     def rows(
@@ -249,16 +247,16 @@ class PredictionTable:
         with _explained(self._files):
             query = sample_query(chosen, extras, per_cell)
             found = self._fetch(query, chosen, [extra.column for extra in extras])
-            pairs, options = fetched_pairs(found, chosen, classes)
+            pairs, options = _fetched_pairs(found, chosen, classes)
         true, pred = row_names(pairs, self._with_invalid(options, pairs.pred.values))
-        shown = {extra.role: present_values(found[extra.role], extra.column) for extra in extras}
+        shown = {extra.role: _present_values(found[extra.role], extra.column) for extra in extras}
         folder = self._files[0].path.parent
         images = shown.get("image")
         return Rows(
             true,
             pred,
             shown.get("id", found["row"].tolist()),
-            None if images is None else [located(value, folder) for value in images],
+            None if images is None else [_located(value, folder) for value in images],
             shown.get("text"),
             found.get("score"),
         )
@@ -287,7 +285,7 @@ class PredictionTable:
             found = self._fetch(model_query(chosen, second), chosen, [second])
             sides = []
             for pred in (("pred_value", first), ("other_value", second)):
-                pairs, options = fetched_pairs(found, chosen, classes, pred=pred)
+                pairs, options = _fetched_pairs(found, chosen, classes, pred=pred)
                 sides.append(row_names(pairs, self._with_invalid(options, pairs.pred.values)))
         (true, one), (again, two) = sides
         if len(true) and type(true[0]) is not type(again[0]):
@@ -416,7 +414,7 @@ class TwoModels:
         return one.reindex(classes), two.reindex(classes)
 
 
-def fetched_pairs(
+def _fetched_pairs(
     found: dict[str, Any],
     chosen: Chosen,
     options: ClassOptions,
@@ -482,7 +480,7 @@ def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: boo
     if not is_json:
         return column
     read = [None if text is None else _from_json(str(text), name) for text in column.values]
-    again = CodedColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
+    again = CodedColumn.of(LabelColumn(column.name, Column.of(read)), np.zeros(len(read), np.int64))
     codes = again.codes[column.codes]
     # NaN, which Python's json writes though JSON has none, is known to be missing only now.
     is_missing = np.array([value is None for value in again.values], dtype=bool)[codes]
@@ -532,17 +530,11 @@ def _from_json(text: str, column: str) -> Any:
     return value
 
 
-def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def _floats(values: Any) -> npt.NDArray[np.float64]:
     return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
 
 
-def present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
+def _present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
     """Return the values of a column that must have one in every row."""
     missing = int(np.ma.getmaskarray(values).sum())
     if missing:
@@ -554,7 +546,7 @@ def present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
     return list(np.ma.getdata(values).tolist())
 
 
-def located(image: Any, folder: Path) -> Any:
+def _located(image: Any, folder: Path) -> Any:
     """Return the bytes of a picture, or its path, beside the table where it is there."""
     if not isinstance(image, str):
         return bytes(image)
