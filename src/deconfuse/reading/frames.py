@@ -215,13 +215,9 @@ def _group(
     try:
         grouped = collect(_limited(chosen.group_by(_TRUE, _PRED).agg(*sums)))
     except TypeError as error:
-        # pandas finds out about lists in object columns only when it hashes them.
-        if "unhashable" not in str(error):
-            raise
+        # pandas and Dask find out about lists in object columns only when they hash them.
         raise InputError(
-            "Columns must hold one class per sample (int, str, bool or date), got lists or"
-            f" dictionaries ({error}).",
-            hint=ONE_CLASS_HINT,
+            f"The frame could not be grouped by its classes: {error}.", hint=ONE_CLASS_HINT
         ) from error
     refuse_too_many_pairs(len(grouped))
     rows = grouped[_ROWS].to_numpy().astype(np.int64)
