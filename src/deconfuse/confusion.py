@@ -90,18 +90,12 @@ class ConfusionMatrix(ShownMatrix):
         classes = Classes.of(labels)
         names = classes.names
         counts, variances = (by_position(given, names) for given in (counts, variances))
-        if is_frame(counts) or is_frame(variances):
-            # By name, as in `from_counts`: the order of a frame need not be that of the labels.
-            if variances is not None:
-                variances = named_variances(variances, counts, names)
-            counts = named_counts(counts, names)[0]
-        square = Counts.of(counts, variances)
-        if len(classes) != square.n_classes:
-            raise InputError(
-                f"`labels` must have one name per class, got {len(classes):,} names for"
-                f" {square.n_classes:,} classes.",
-            )
-        self._fill(classes, (), square)
+        matrix, _ = named_counts(counts, names)
+        if variances is None:
+            self._fill(classes, (), Counts.trusted(matrix))
+        else:
+            spread = named_variances(variances, counts, names)
+            self._fill(classes, (), Counts.of(matrix, spread))
 
     @classmethod
     def _of(
