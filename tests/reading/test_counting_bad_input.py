@@ -153,24 +153,18 @@ def test_columns_of_lists_and_records() -> None:
 
     for nested in (pl.Series([{"a": 1}, {"a": 2}]), pl.Series(np.eye(2)), pl.Series([[1], [2]])):
         refused(
-            "`y_true` must be one-dimensional, got (several values|a dictionary) for each",
-            "argmax|names alone",
+            "`y_true` must be one-dimensional, got several values for each sample",
+            "argmax",
             lambda nested=nested: count(nested, [1, 2]),
         )
 
 
 @pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        ([["a", "b"], ["b", "c"]], r"the first, `\[guesses\[0\] for guesses in output\]`;"),
-        (np.array([[2, 0], [1, 2]]), r"the first, `guesses\[:, 0\]`;"),
-        ([{"a"}, {"a", "b"}], "count one matrix per label"),
-        ([{"label": "a", "score": 0.9}] * 2, r"`\[guess\['label'\] for guess in output\]`"),
-        ([{"labels": ["a", "b"], "scores": [0.9, 0.1]}] * 2, r"`\[guess\['labels'\]\[0\] for"),
-        ([[{"label": "a", "score": 0.9}]] * 2, r"\['score'\]\)\['label'\] for guesses"),
-    ],
+    "given",
+    [[["a", "b"], ["b", "c"]], np.array([[2, 0], [1, 2]]), [{"a"}, {"b"}], [{"label": "a"}] * 2],
 )
-def test_guesses_and_pipelines_are_told_how_to_take_one_class(given: Any, hint: str) -> None:
+def test_several_guesses_for_each_sample(given: Any) -> None:
+    hint = r"the first, `guesses\[:, 0\]`; .* count one matrix per label"
     refused("`y_pred` must be one-dimensional, got", hint, lambda: count(["a", "b"], given))
 
 
