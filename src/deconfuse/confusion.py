@@ -391,18 +391,12 @@ class ConfusionMatrix(ShownMatrix):
                [1, 0]])
         """
         from deconfuse.classes import ClassOptions
+        from deconfuse.reading.column_names import Columns
         from deconfuse.reading.frames import count_frame
 
+        columns = Columns(label, prediction, weight, scores, threshold)
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
-        return count_frame(
-            frame,
-            label=label,
-            prediction=prediction,
-            weight=weight,
-            scores=scores,
-            threshold=threshold,
-            options=options,
-        )
+        return count_frame(frame, columns, options)
 
     @classmethod
     def from_file(

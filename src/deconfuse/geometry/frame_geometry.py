@@ -34,7 +34,7 @@ from deconfuse.geometry.gcm import (
 from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
-from deconfuse.reading.column_names import ColumnChoice, choose_columns
+from deconfuse.reading.column_names import ColumnChoice, Columns, choose_columns
 from deconfuse.reading.engine_batches import collect
 from deconfuse.reading.frames import count_frame
 
@@ -113,7 +113,7 @@ def geometric_confusions_from_frame(
     if isinstance(table, nw.DataFrame):
         return _in_memory(table, columns, roles, epsilon, options)
     assert roles.prediction is not None, "asked for above"
-    cm = count_frame(frame, label=roles.label, prediction=roles.prediction)
+    cm = count_frame(frame, Columns(roles.label, roles.prediction))
     check_classes(cm)
     keys = [nw.col(roles.label).alias(TRUE), nw.col(roles.prediction).alias(PRED)]
     points, names = spread_columns(table, columns, keys)

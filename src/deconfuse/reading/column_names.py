@@ -96,27 +96,8 @@ def choose_columns(
 ) -> ColumnChoice:
     """Return the columns asked for, or the usual names for them where a default is absent.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The columns there are.
-    label, prediction, weight : str or None
-        The columns asked for; ``prediction=None`` asks for none, as scores do.
-
-    Returns
-    -------
-    ColumnChoice
-        Columns that exist, all different.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, if several could be meant, or if one has two parts to play.
-
-    Warns
-    -----
-    ColumnChoiceWarning
-        Says which columns were taken, where they were not the ones asked for.
+    They exist and are all different; ``prediction=None`` asks for none, as scores do. A
+    `ColumnChoiceWarning` says which were taken, where they were not the ones asked for.
 
     Examples
     --------
@@ -251,13 +232,7 @@ class ScoreColumns:
     def class_list(
         self, n_scores: int, labels: Sequence[Label | None], options: ClassOptions
     ) -> tuple[Label, ...]:
-        """Return the class of each score, in the type of the labels.
-
-        Raises
-        ------
-        InputError
-            If no label is one of them: then columns have other names than their classes.
-        """
+        """Return the class of each score, in the type of the labels; one must be a label."""
         seen = [name for name in labels if name is not None and name not in options.outcomes]
         if self.threshold is not None:
             return self._two_classes(seen, options)
@@ -326,20 +301,8 @@ def read_scores(
 ) -> ScoreColumns | None:
     """Return what ``scores`` asks for, checked against the columns of the table.
 
-    Parameters
-    ----------
-    scores : str, sequence of str, or mapping
-        The column of lists; the columns named by their classes; columns to class names; or the
-        column of lists to all class names.
-    columns : sequence of str
-        The columns there are.
-    threshold : float, optional
-        For one column of scores of one class.
-
-    Returns
-    -------
-    ScoreColumns or None
-        None where predictions are a column.
+    They are the column of lists; the columns named by their classes; columns to class names; or
+    the column of lists to all class names. None is returned where predictions are a column.
 
     Examples
     --------

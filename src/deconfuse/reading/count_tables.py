@@ -108,24 +108,7 @@ def named_counts(
     transpose: bool = False,
     drop: Iterable[object] = (),
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
-    """Return trusted counts and their class names.
-
-    Parameters
-    ----------
-    counts : array-like, DataFrame or sparse array
-        A DataFrame is aligned by the names of its rows and columns.
-    labels : sequence, optional
-        The class names of a bare matrix; 0, 1, 2 and so on by default. With a DataFrame they
-        choose the order, and may add classes that it lacks.
-    transpose : bool
-        Whether predictions are on rows; true classes are put there.
-    drop : sequence
-        Names of rows and columns to leave out, such as totals.
-
-    Returns
-    -------
-    counts : ndarray or csr_array of shape (n_classes, n_classes)
-    names : tuple
+    """Return trusted counts and their class names; see `ConfusionMatrix.from_counts`.
 
     Examples
     --------
@@ -423,12 +406,8 @@ def kept_lines(
 def refuse_transposed(rows: object, columns: object = None) -> None:
     r"""Raise if the names of the axes say that predicted classes are on rows.
 
-    Parameters
-    ----------
-    rows, columns : object
-        The names of both axes. The corner of a table is given alone: it names the rows, or both,
-        as in ``predicted \ true``. Only names that say nothing else count: "Predictions of model
-        A" may be a title.
+    The corner of a table is given alone: it names the rows, or both, as in ``predicted \ true``.
+    Only names that say nothing else count: "Predictions of model A" may be a title.
 
     Examples
     --------

@@ -102,21 +102,10 @@ def _stem_and_suffix(path: Path) -> tuple[str, str | None]:
 
 
 def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -> DataFile:
-    """Return what a file holds, after unpacking it where it is compressed.
+    """Return what a file holds, after unpacking it into a folder where it is compressed.
 
-    Parameters
-    ----------
-    path : Path
-    spill : Path
-        The folder to unpack into.
-    max_decompressed : int, optional
-        How many bytes a compressed file may unpack to; by default 1 GiB, or a hundred times its
-        size where that is more.
-
-    Raises
-    ------
-    InputError
-        If the file is empty, damaged, unreadable, or unpacks to too much.
+    It may unpack to ``max_decompressed`` bytes, by default 1 GiB, or a hundred times its size where
+    that is more.
     """
     try:
         if not path.is_file():
@@ -316,23 +305,10 @@ class _FileSet:
 
 
 def expand_paths(paths: Paths) -> _FileSet:
-    """Return the files that are meant.
+    """Return the files that paths mean: files, folders (all data files below), or patterns.
 
-    Parameters
-    ----------
-    paths : path, or iterable of paths
-        Each a file, a folder (all the data files below it), or a pattern with ``*``, ``?``,
-        ``[...]`` or ``**``. A file whose name has such characters is taken by its name first.
-
-    Returns
-    -------
-    _FileSet
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, a pattern matches nothing, a folder holds no data files, or a file
-        is there twice: named again, behind a link, or in two formats.
+    A file whose name has ``*``, ``?`` or ``[...]`` is taken by its name first. No file may be there
+    twice: named again, behind a link, or in two formats.
 
     Examples
     --------

@@ -22,8 +22,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import (
     ColumnChoice,
+    Columns,
     ScoreColumns,
-    Scores,
     choose_columns,
     read_scores,
     refuse_unknown_scores,
@@ -41,7 +41,7 @@ from deconfuse.reading.pairs import (
 from deconfuse.reading.sequences import count_columns
 from deconfuse.reading.tally import on_threads
 
-__all__ = ["add_position", "count_frame"]
+__all__ = ["count_frame"]
 
 _ENGINES = "pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis"
 
@@ -51,34 +51,31 @@ _TRUE, _PRED, _WEIGHT, _ROWS = "true", "pred", "weight", "rows"
 
 def count_frame(
     frame: Any,
-    *,
-    label: str = "label",
-    prediction: str = "prediction",
-    weight: str | None = None,
-    scores: Scores | None = None,
-    threshold: float | None = None,
+    columns: Columns,
     options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
 ) -> ConfusionMatrix:
-    """Count two columns of a data frame inside its own engine.
-
-    See `deconfuse.ConfusionMatrix.from_frame`. Only distinct pairs leave the engine, and at most
-    25 million of them. Lazy frames are not collected; Polars runs them on its streaming engine.
-    """
+    """Count two columns of a data frame inside its own engine; see `ConfusionMatrix.from_frame`."""
     table = _open(frame)
-    asked = read_scores(scores, table.names, threshold)
-    columns = choose_columns(
-        table.names, label=label, prediction=None if asked else prediction, weight=weight
+    scores = read_scores(columns.scores, table.names, columns.threshold)
+    chosen = choose_columns(
+        table.names,
+        label=columns.label,
+        prediction=None if scores else columns.prediction,
+        weight=columns.weight,
     )
-    for column in (columns.label, columns.prediction):
+    for column in (chosen.label, chosen.prediction):
         if column is not None:
             _check_dtype(table.dtype(column), column)
-    if columns.weight is not None:
-        _check_weight_dtype(table.dtype(columns.weight), columns.weight)
-    if asked is not None:
-        return _count_scores(table, columns, asked, options)
-    pairs = _count_arrays(table, columns)
+    if chosen.weight is not None and not table.dtype(chosen.weight).is_numeric():
+        raise InputError(
+            f"Weights must be numbers, got {table.dtype(chosen.weight)} in column"
+            f" {chosen.weight!r}."
+        )
+    if scores is not None:
+        return _count_scores(table, chosen, scores, options)
+    pairs = _count_arrays(table, chosen)
     if pairs is None:
-        pairs = _group(table.frame.select(*_roles(table, columns)), columns)
+        pairs = _group(table.frame.select(*_roles(table, chosen)), chosen)
     return matrix_of(pairs, options)
 
 
@@ -143,11 +140,6 @@ def _check_dtype(dtype: Any, column: str) -> None:
         )
 
 
-def _check_weight_dtype(dtype: Any, column: str) -> None:
-    if not dtype.is_numeric():
-        raise InputError(f"Weights must be numbers, got {dtype} in column {column!r}.")
-
-
 def _roles(table: _Table, columns: ColumnChoice) -> list[nw.Expr]:
     """Return the columns to count by under names of ours, so that no name can clash."""
     roles = [_groupable(table, columns.label).alias(_TRUE)]
@@ -171,7 +163,7 @@ def _groupable(table: _Table, name: str) -> nw.Expr:
 def _count_scores(
     source: _Table, columns: ColumnChoice, scores: ScoreColumns, options: ClassOptions
 ) -> ConfusionMatrix:
-    chosen, n_scores = add_position(
+    chosen, n_scores = _add_position(
         source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
     )
     pairs = _group(chosen, columns, scores=scores)
@@ -250,7 +242,7 @@ def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
 
 
-def add_position(
+def _add_position(
     frame: nw.LazyFrame[Any],
     scores: ScoreColumns,
     *,

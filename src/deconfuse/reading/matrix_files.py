@@ -73,11 +73,6 @@ def load_matrices(
     """Return the sum of the matrices that files hold, or None if they hold something else.
 
     Where ``is_scored``, a table of names and numbers is one of scores.
-
-    Raises
-    ------
-    InputError
-        If some files hold matrices and others do not, or if a matrix is damaged or there twice.
     """
     found = [_holds_matrix(file, is_scored=is_scored) for file in files]
     if not any(found):

@@ -81,24 +81,9 @@ def open_table(
 ) -> PredictionTable | ConfusionMatrix:
     """Open files: a table of predictions, or the matrix that they hold.
 
-    This is the only place that tells one from the other.
-
-    Parameters
-    ----------
-    path : path, or iterable of paths
-        CSV, TSV, Parquet, JSON lines, Arrow IPC, or matrices that were saved.
-    options : TableOptions
-        How to read a matrix.
-    has_scores : bool
-        If scores are asked for, a table of names and numbers is one of scores, not of counts.
-    max_decompressed : int, optional
-        How many bytes each compressed file may unpack to; by default 1 GiB, or a hundred times its
-        size where that is more.
-
-    Returns
-    -------
-    PredictionTable or ConfusionMatrix
-        A table must be closed: use it in a ``with`` statement. Several matrices are merged.
+    This is the only place that tells one from the other; ``options`` say how to read a matrix.
+    Where scores are asked for, a table of names and numbers is one of scores, not of counts.
+    Several matrices are merged. A table must be closed: use it in a ``with`` statement.
 
     Examples
     --------
@@ -132,24 +117,7 @@ def count_file(
     *,
     max_decompressed: int | None = None,
 ) -> ConfusionMatrix:
-    """Count two columns of files without loading them: see `ConfusionMatrix.from_file`.
-
-    Parameters
-    ----------
-    path : path, or iterable of paths
-    columns : Columns
-        What to count in a table of predictions.
-    classes : ClassOptions
-        Which values are classes and which are outcomes.
-    options : TableOptions
-        How to read a matrix.
-    max_decompressed : int, optional
-        As in `open_table`.
-
-    Returns
-    -------
-    ConfusionMatrix
-    """
+    """Count two columns of files without loading them: see `ConfusionMatrix.from_file`."""
     opened = open_table(
         path,
         options=options,
@@ -218,25 +186,10 @@ class PredictionTable:
     ) -> Rows:
         """Return the first rows behind every cell, or all; of scores the most confident ones.
 
-        Parameters
-        ----------
-        columns, classes
-            As in `count`.
-        id, image, text : str, optional
-            Columns that name and show a sample. A picture is a path, taken from the folder of the
-            table where it is relative, or the bytes of a file, as Parquet can hold them.
-        per_cell : int or None
-            How many rows of a cell to take; None for all rows.
-
-        Returns
-        -------
-        Rows
-            In the order of the files, with the classes and outcomes that `count` counts.
-
-        Raises
-        ------
-        InputError
-            As `count`; also if a picture, a text or an id is missing.
+        ``id``, ``image`` and ``text`` are columns that name and show a sample; all must have a
+        value in every row. A picture is a path, taken from the folder of the table where it is
+        relative, or the bytes of a file, as Parquet can hold them. ``per_cell=None`` takes all
+        rows. They are in the order of the files, with the classes and outcomes that `count` counts.
         """
         chosen = self._choose(replace(columns, weight=None))
         extras = [
@@ -421,23 +374,10 @@ def _fetched_pairs(
     *,
     pred: tuple[str, str] | None = None,
 ) -> tuple[PairSums, ClassOptions]:
-    """Return labels and predictions of a query, distinct pairs or row by row.
+    """Return labels and predictions of a query, distinct pairs or row by row, and the options.
 
-    Parameters
-    ----------
-    found : dict of arrays
-        With the columns true_value, pred_value and rows; without rows, each stands for one.
-    chosen : Chosen
-        What was asked for.
-    options : ClassOptions
-    pred : (key, column), optional
-        Where other predictions are, of which column.
-
-    Returns
-    -------
-    PairSums
-    ClassOptions
-        Also with every class of a score, if none are asked for.
+    ``pred`` is the key and the column of other predictions. With scores and no classes asked for,
+    the options get every class of a score.
     """
     choice, scores = chosen.columns, chosen.scores
     rows = np.asarray(found.get("rows", np.ones(len(found["true_value"]))), dtype=np.int64)
