@@ -322,7 +322,7 @@ def test_merging_classes_does_not_take_true_for_1() -> None:
     [
         (["cat", "dog", "fox"], "must have every class with samples, got none of 'emu'", "subset"),
         (["cat", "dog", "dog"], "must be distinct, got 'dog'", "merge"),
-        ([0, 1, 2], "must be of the type of the classes, got int", None),
+        ([0, 1, 2], "must have every class with samples, got none of 'cat', 'dog'", "subset"),
     ],
 )
 def test_reordering(order: Any, message: str, hint: str | None) -> None:

@@ -289,7 +289,7 @@ def sparse_cells(**changes: Any) -> dict[str, Any]:
         ({"counts": sparse_cells(rows=[1, 1], columns=[0, 0])}, "Each cell must be given once"),
         ({"counts": sparse_cells(rows=[0])}, "three lists of equal length"),
         ({"counts": sparse_cells(rows=[[0], [1]])}, "three lists of equal length"),
-        ({"counts": sparse_cells(rows=[[0], 1])}, "must be plain lists"),
+        ({"counts": sparse_cells(rows=[[0], 1])}, "three lists of equal length"),
         ({"counts": sparse_cells(rows=None)}, "three lists of equal length"),
         ({"counts": sparse_cells(values=["1", "2"])}, "Values of cells must be numbers"),
         ({"counts": sparse_cells(values=[2**70, 1])}, "Values of cells must be numbers"),
@@ -359,7 +359,7 @@ def test_unknown_formats(tmp_path: Path) -> None:
             cm.save(tmp_path / name)
         with pytest.raises(InputError, match="must be one of json, csv, npz, got"):
             ConfusionMatrix.load(tmp_path / name)
-    with pytest.raises(InputError, match="from_file reads compressed ones too"):
+    with pytest.raises(InputError, match="from_file reads compressed matrices"):
         ConfusionMatrix.load(tmp_path / "matrix.json.gz")
     with pytest.raises(InputError, match="got 'pickle'"):
         cm.save(tmp_path / "matrix.json", format="pickle")  # type: ignore[arg-type]

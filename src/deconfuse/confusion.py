@@ -723,11 +723,6 @@ class ConfusionMatrix(ShownMatrix):
                [1, 0, 5]])
         """
         classes = Classes.of(labels)
-        if classes.kind != self.classes.kind:
-            raise InputError(
-                f"`labels` must be of the type of the classes, got {classes.kind}"
-                f" ({show(classes, 3)}) for {self.classes.kind} ({show(self.labels, 3)}).",
-            )
         lost = [label for label in self.labels if label not in classes]
         if lost and self._with(self.classes.positions(lost)):
             raise InputError(
@@ -777,8 +772,6 @@ class ConfusionMatrix(ShownMatrix):
         """
         (label,) = self.classes.subset([name], name="name")
         kept = [other for other in self.labels if other != label]
-        if not kept:
-            raise InputError(f"There must be another class beside {label!r}, got none.")
         classes = self.classes.subset(kept)
         outcomes = (*self.outcomes, str(label))
         if outcomes.count(str(label)) > 1:

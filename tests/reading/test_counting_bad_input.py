@@ -360,11 +360,6 @@ def test_labels_that_are_no_list_of_names() -> None:
         lambda: count(["a"], ["a"], labels=["a", pd.NA]),
     )
     refused(
-        "`labels` must be one-dimensional, got 2 axes",
-        None,
-        lambda: count([1], [1], labels=np.eye(2)),
-    )
-    refused(
         "Values of `labels` must be int, str, bool or date, got 0.5",
         "integers",
         lambda: count([1], [1], labels=[0.5]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from pathlib import Path
 from typing import Any
@@ -182,14 +181,6 @@ class TestNoPath:
         written = capsys.readouterr()
         assert "must name a file or a folder" in written.err
         assert written.out == ""
-
-    def test_an_open_file(self, tmp_path: Path) -> None:
-        path = write(tmp_path, "p.csv", {"label": ["a"], "prediction": ["a"]})
-        message = "must be a path or several of them, got TextIOWrapper"
-        with path.open() as stream:
-            for given in (stream, [stream]):
-                assert "of an open file, give the path" in refused(given, message)
-        refused(io.BytesIO(b"label,prediction\n"), "got BytesIO")
 
 
 @pytest.mark.parametrize(

@@ -194,8 +194,9 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
     try:
         parts = [np.asarray(part) for part in (rows, columns, values)]
     except ValueError:
-        raise InputError("Nonzero cells must be plain lists.") from None
-    if any(part.ndim != 1 for part in parts) or len({len(part) for part in parts}) != 1:
+        # Lists of lists that differ in length.
+        parts = [np.zeros(())]
+    if parts[0].ndim != 1 or len({part.shape for part in parts}) != 1:
         raise InputError("Nonzero cells must be three lists of equal length.")
     if not len(parts[0]):
         parts = [part.astype(np.int64) for part in parts]
@@ -258,14 +259,8 @@ def _axis_names(
     on columns, and as numbers on rows, where pandas tells types apart. Such columns are read as the
     rows are.
     """
-    try:
-        row_names = class_names(rows, name=f"rows of {what}")
-        column_names = class_names(columns, name=f"columns of {what}")
-    except InputError as error:
-        if any(map(is_total, (*rows, *columns))):
-            # Such as "All" among classes that are numbers.
-            raise InputError(error.message, hint=TOTALS_HINT) from None
-        raise
+    row_names = class_names(rows, name=f"rows of {what}")
+    column_names = class_names(columns, name=f"columns of {what}")
     if kind_of(row_names[0]) == "str" or kind_of(column_names[0]) != "str":
         return row_names, column_names
     by_text = {str(name): name for name in (*known, *row_names)}
@@ -456,26 +451,20 @@ def refuse_totals(counts: CountMatrix, names: Sequence[Label]) -> None:
     for position, name in enumerate(names):
         if not is_total(name) or len(names) < 2:
             continue
-        lines = _lines(counts, position)
+        chosen = np.arange(len(names)) == position
+        row, column = chosen @ counts, counts @ chosen
         # The sum over everything is twice the totals, which are counted with what they add up.
-        sums = [np.asarray(counts.sum(axis=axis)).ravel() for axis in (0, 1)]
+        sums = counts.sum(axis=0), counts.sum(axis=1)
         tolerance = 1e-3 if counts.dtype.kind == "f" else 1e-9
-        if lines[0].any() and all(
+        if row.any() and all(
             np.allclose(whole, 2.0 * line, rtol=tolerance, atol=0)
-            for line, whole in zip(lines, sums, strict=True)
+            for line, whole in zip((row, column), sums, strict=True)
         ):
             raise InputError(
                 f"Rows and columns must be classes, but those named {name!r} are the sums of the"
                 " others.",
                 hint=TOTALS_HINT,
             )
-
-
-def _lines(counts: CountMatrix, position: int) -> list[npt.NDArray[Any]]:
-    """Return one row and one column."""
-    chosen = np.zeros(counts.shape[0])
-    chosen[position] = 1.0
-    return [np.asarray(chosen @ counts), np.asarray(counts @ chosen)]
 
 
 def refuse_shares(counts: CountMatrix) -> None:

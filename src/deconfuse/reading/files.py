@@ -249,8 +249,6 @@ def _header_of(path: Path, head: bytes) -> Header:
             names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise InputError(f"File {str(path)!r} could not be read as CSV: {error}.") from error
-    if any("\ufffd" in name for name in names):
-        raise InputError(f"File {str(path)!r} is not UTF-8 text.", hint="save it as UTF-8.")
     return Header(tuple(names), delimiter)
 
 
@@ -321,27 +319,20 @@ def expand_paths(paths: Paths) -> _FileSet:
     """
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         paths = [paths]
-    elif hasattr(paths, "columns") or hasattr(paths, "read"):
-        # A data frame gives the names of its columns, an open file its lines.
-        raise _not_a_path(paths)
     found: list[_FileSet] = []
     for path in paths:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-            raise _not_a_path(path)
+            raise InputError(
+                f"`path` must be a path or several of them, got {type(path).__name__}.",
+                hint="to count a data frame, use ConfusionMatrix.from_frame; of an open file, give"
+                " the path.",
+            )
         found.append(_expand(os.fspath(path)))
     if not found:
         raise InputError("`path` must name at least one file, got none.")
     files = tuple(file for part in found for file in part.paths)
     _refuse_repeated(files)
     return _FileSet(files, any(part.partitioned for part in found))
-
-
-def _not_a_path(given: object) -> InputError:
-    return InputError(
-        f"`path` must be a path or several of them, got {type(given).__name__}.",
-        hint="to count a data frame, use ConfusionMatrix.from_frame; of an open file, give the"
-        " path.",
-    )
 
 
 def _expand(text: str) -> _FileSet:

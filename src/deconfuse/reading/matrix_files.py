@@ -248,9 +248,8 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> FileFormat:
         raise InputError(
             f"The format of a file must be one of json, csv, npz, got {chosen!r} for"
             f" {os.fspath(path)!r}.",
-            hint="matrices are saved plain; ConfusionMatrix.from_file reads compressed ones too."
-            if chosen in ("gz", "zst")
-            else 'end the name in one of them, or say `format="json"`.',
+            hint='end the name in one of them, or say `format="json"`; ConfusionMatrix.from_file'
+            " reads compressed matrices.",
         )
     return cast(FileFormat, chosen)
 
