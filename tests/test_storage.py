@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from deconfuse import ConfusionMatrix, InputError
-from tests.support import require
 
 FORMATS = ["json", "csv", "npz"]
 WEIRD = [
@@ -124,9 +124,6 @@ def test_names_with_broken_unicode_are_kept_where_they_can_be(tmp_path: Path) ->
 
 
 def test_csv_opens_as_a_table_with_named_axes(tmp_path: Path) -> None:
-    require("pandas")
-    import pandas as pd
-
     cm = ConfusionMatrix.from_counts([[5, 1], [0, 4]], ["cat", "dog"])
     cm.save(tmp_path / "m.csv")
     assert (tmp_path / "m.csv").read_text().splitlines() == [

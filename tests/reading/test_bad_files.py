@@ -14,17 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deconfuse import ConfusionMatrix, DeconfuseWarning, InputError, MissingExtraError
-from tests.reading.files import FORMATS, csv_bytes, write, zstd_bytes
+from deconfuse import ConfusionMatrix, DeconfuseWarning, MissingExtraError
+from tests.reading.files import FORMATS, csv_bytes, refused, write, zstd_bytes
 
 GOOD: dict[str, list[Any]] = {"label": ["a", "b", "b"], "prediction": ["a", "a", "b"]}
-
-
-def refused(path: object, message: str, **options: Any) -> str:
-    """Return the whole error that counting ``path`` raises; ``message`` must match it."""
-    with pytest.raises(InputError, match=message) as caught:
-        ConfusionMatrix.from_file(path, **options)
-    return str(caught.value)
 
 
 @contextmanager

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import datetime
-import re
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.reading.label_columns import CHUNK
-from tests.support import require
+from tests.support import refused, require
 
 count = ConfusionMatrix.from_predictions
-
-
-def refused(message: str, hint: str | None, act: Callable[[], Any]) -> None:
-    with pytest.raises(InputError) as caught:
-        act()
-    assert re.search(message, caught.value.message), caught.value.message
-    if hint is None:
-        assert caught.value.hint is None
-    else:
-        assert caught.value.hint is not None
-        assert re.search(hint, caught.value.hint), caught.value.hint
 
 
 def test_lengths_that_differ() -> None:
@@ -70,11 +60,6 @@ def test_missing_predictions_in_a_late_piece() -> None:
 
 
 def missing_in_libraries() -> dict[str, Any]:
-    require("pandas", "polars", "pyarrow")
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
     return {
         "pandas float": pd.Series([1, None]),
         "pandas Int64": pd.Series([1, None], dtype="Int64"),
@@ -125,9 +110,6 @@ def test_floats_too_large_to_be_exact() -> None:
 
 
 def test_times_finer_than_a_microsecond() -> None:
-    require("pandas")
-    import pandas as pd
-
     times = np.array(["2020-01-01T00:00:00.000000001", "2020-01-01"], "M8[ns]")
     message, hint = "`y_true` must be int, str, bool or date, got .*000000001", "integers"
     refused(message, hint, lambda: count(times, times))
@@ -138,9 +120,6 @@ def test_times_finer_than_a_microsecond() -> None:
 
 
 def test_integers_of_128_bits_too_large() -> None:
-    require("polars")
-    import polars as pl
-
     if not hasattr(pl, "Int128"):
         pytest.skip("needs a Polars with integers of 128 bits")
     huge = pl.Series([2**100, 1], dtype=pl.Int128)
@@ -148,9 +127,6 @@ def test_integers_of_128_bits_too_large() -> None:
 
 
 def test_columns_of_lists_and_records() -> None:
-    require("polars")
-    import polars as pl
-
     for nested in (pl.Series([{"a": 1}, {"a": 2}]), pl.Series(np.eye(2)), pl.Series([[1], [2]])):
         refused(
             "`y_true` must be one-dimensional, got several values for each sample",
@@ -222,9 +198,6 @@ def test_what_is_no_column(values: Any) -> None:
 
 
 def test_frames_are_pointed_to_from_frame() -> None:
-    require("pandas")
-    import pandas as pd
-
     frame = pd.DataFrame({"y": [1, 2], "z": [1, 2]})
     refused(r"one-dimensional, got shape \(2, 2\)", "argmax", lambda: count(frame, [1, 2]))
 
@@ -351,8 +324,6 @@ def test_labels_that_are_no_list_of_names() -> None:
         "drop",
         lambda: count([1], [1], labels=[1, None]),
     )
-    require("pandas")
-    import pandas as pd
 
     refused(
         "`labels` must have no missing values, got <NA>",

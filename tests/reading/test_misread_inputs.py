@@ -12,19 +12,13 @@ import pytest
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.cli import main
 from deconfuse.errors import DeconfuseWarning
-from tests.reading.files import write
+from tests.reading.files import refused, write
 
 SCORED = {
     "label": ["cat", "dog"] * 5,
     "p_cat": [0.9, 0.2] * 5,
     "p_dog": [0.1, 0.8] * 5,
 }
-
-
-def refused(path: object, message: str, **options: Any) -> str:
-    with pytest.raises(InputError, match=message) as caught:
-        ConfusionMatrix.from_file(path, **options)
-    return str(caught.value)
 
 
 class TestScoresOfOtherNames:
