@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, TypeAlias
 
 from deconfuse._checks import (
@@ -187,15 +188,11 @@ def _plain(name: str) -> str:
 
 def _refuse_double_use(choice: ColumnChoice) -> None:
     roles = {"label": choice.label, "prediction": choice.prediction, "weight": choice.weight}
-    used: dict[str, str] = {}
-    for role, column in roles.items():
-        if column is None:
-            continue
-        if column in used:
+    for (one, column), (other, again) in combinations(roles.items(), 2):
+        if column is not None and column == again:
             raise InputError(
-                f"`{used[column]}` and `{role}` must be different columns, got {column!r} for both."
+                f"`{one}` and `{other}` must be different columns, got {column!r} for both."
             )
-        used[column] = role
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -229,18 +226,28 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(
-        self, n_scores: int, labels: Sequence[Label | None], options: ClassOptions
-    ) -> tuple[Label, ...]:
-        """Return the class of each score, in the type of the labels; one must be a label."""
-        seen = [name for name in labels if name is not None and name not in options.outcomes]
-        if self.threshold is not None:
-            return self._two_classes(seen, options)
-        classes = self._typed_classes(n_scores, seen)
-        _refuse_strange_scores(self, classes, seen)
-        return classes
+    def resolve(
+        self, pairs: PairSums, n_scores: int, options: ClassOptions
+    ) -> tuple[PairSums, ClassOptions]:
+        """Replace the position of the highest score by its class.
 
-    def _two_classes(self, seen: list[Label], options: ClassOptions) -> tuple[Label, Label]:
+        The options get every class of a score or a label, if none are asked for.
+        """
+        labels = [name for name in pairs.true.values if name is not None]
+        seen = [name for name in labels if name not in options.outcomes]
+        if self.threshold is not None:
+            classes = self._two_classes(seen, options)
+        else:
+            classes = self._typed_classes(n_scores, seen)
+            _refuse_strange_scores(self, classes, seen)
+        values = [classes[int(position)] for position in pairs.pred.values]  # type: ignore[arg-type]
+        named = replace(pairs, pred=replace(pairs.pred, name="the scores", values=values))
+        if options.labels is not None or options.label_texts is not None:
+            return named, options
+        every = sorted({*seen, *classes}, key=lambda label: (str(kind_of(label)), label))
+        return named, replace(options, labels=Classes.of(every, name="scores"))
+
+    def _two_classes(self, seen: list[Label], options: ClassOptions) -> tuple[Label, ...]:
         """Return the class of the only score, and the other one."""
         found = list(dict.fromkeys([*seen, *(options.labels or ())]))
         if self.classes is None:
@@ -264,7 +271,7 @@ class ScoreColumns:
             )
         return positive, others[0]
 
-    def _typed_classes(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
+    def _typed_classes(self, n_scores: int, labels: Sequence[Label]) -> tuple[Label, ...]:
         if self.classes is None:
             return tuple(range(n_scores))
         if self.is_list and len(self.classes) != n_scores:
@@ -273,27 +280,12 @@ class ScoreColumns:
                 f" lists of {n_scores:,} in {self.columns[0]!r}."
             )
         names = self.classes
-        kind = next((kind_of(label) for label in labels if label is not None), None)
+        kind = kind_of(labels[0]) if labels else None
         if kind is None or not all(isinstance(name, str) for name in names):
             return names
         # The name of a column can only be a string: "7" means 7 where labels are integers.
         typed = [parse_label(str(name), kind) for name in names]
         return names if None in typed else tuple(name for name in typed if name is not None)
-
-    def named(self, pairs: PairSums, classes: tuple[Label, ...]) -> PairSums:
-        """Return the pairs with the position of the highest score replaced by its class."""
-        values = [classes[int(position)] for position in pairs.pred.values]  # type: ignore[arg-type]
-        return replace(pairs, pred=replace(pairs.pred, name="the scores", values=values))
-
-    def options(
-        self, options: ClassOptions, classes: tuple[Label, ...], pairs: PairSums
-    ) -> ClassOptions:
-        """Return the options with every class of a score or a label, if none are asked for."""
-        if options.labels is not None or options.label_texts is not None:
-            return options
-        seen = {label for label in pairs.true.values if label is not None} - set(options.outcomes)
-        every = sorted({*seen, *classes}, key=lambda label: (str(kind_of(label)), label))
-        return replace(options, labels=Classes.of(every, name="scores"))
 
 
 def read_scores(
@@ -356,13 +348,12 @@ def _one_score(scores: Scores | None, columns: Sequence[str], threshold: float) 
 
 
 def _refuse_strange_scores(
-    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Label | None]
+    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Label]
 ) -> None:
     """Raise if no label is the class of a score, as where columns are called ``p_cat``."""
-    seen = {label for label in labels if label is not None}
-    if not seen or not seen.isdisjoint(classes):
+    if not labels or not set(labels).isdisjoint(classes):
         return
-    found = sorted(seen, key=str)
+    found = sorted(set(labels), key=str)
     if scores.is_list:
         hint = (
             f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}} in"

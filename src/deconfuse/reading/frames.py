@@ -101,23 +101,22 @@ _SYNTAX = frozenset(".'\"")
 
 def _open(frame: Any) -> _Table:
     frame = as_frame(frame)
+    is_spark = hasattr(frame, "sparkSession")
     try:
-        if hasattr(frame, "sparkSession"):
-            # Spark reads dots and backticks in a name as syntax, so columns go by position.
-            names = list(frame.columns)
-            ours = [f"c{position}" for position in range(len(names))]
-            lazy = nw.from_native(frame.toDF(*ours)).lazy()
-            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
         lazy = nw.from_native(frame).lazy()
-        names = list(lazy.collect_schema())
-        if lazy.implementation.is_duckdb() and any(_SYNTAX & set(name) for name in names):
+        names = list(frame.columns if is_spark else lazy.collect_schema())
+        spelled = [f"c{position}" for position in range(len(names))]
+        if is_spark:
+            # Spark reads dots and backticks in a name as syntax, so columns go by position.
+            lazy = nw.from_native(frame.toDF(*spelled)).lazy()
+        elif lazy.implementation.is_duckdb() and any(_SYNTAX & set(name) for name in names):
             # So does DuckDB before 2.0, with dots and quotes.
-            ours = [f"c{position}" for position in range(len(names))]
             quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-            pairs = zip(quoted, ours, strict=True)
-            lazy = nw.from_native(frame.project(", ".join(f"{a} AS {b}" for a, b in pairs))).lazy()
-            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
-        return _Table(lazy, names, {name: name for name in names}, frame)
+            renamed = [f"{name} AS {ours}" for name, ours in zip(quoted, spelled, strict=True)]
+            lazy = nw.from_native(frame.project(", ".join(renamed))).lazy()
+        else:
+            spelled = names
+        return _Table(lazy, names, dict(zip(names, spelled, strict=True)), frame)
     except DuplicateError as error:
         raise InputError(f"`frame` must have distinct column names. {error}") from error
     except (NarwhalsError, FileNotFoundError) as error:
@@ -167,8 +166,7 @@ def _count_scores(
         source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
     )
     pairs = _group(chosen, columns, scores=scores)
-    classes = scores.class_list(n_scores, pairs.true.values, options)
-    return matrix_of(scores.named(pairs, classes), scores.options(options, classes, pairs))
+    return matrix_of(*scores.resolve(pairs, n_scores, options))
 
 
 def _count_arrays(table: _Table, columns: ColumnChoice) -> PairSums | None:

@@ -410,8 +410,7 @@ def _fetched_pairs(
     pairs = PairSums.of(true, second, rows, weights, is_text=is_text)
     if scores is None:
         return pairs, options
-    classes = scores.class_list(_n_scores(found, chosen), true.values, options)
-    return scores.named(pairs, classes), scores.options(options, classes, pairs)
+    return scores.resolve(pairs, _n_scores(found, chosen), options)
 
 
 def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: bool) -> CodedColumn:
