@@ -724,7 +724,8 @@ class ConfusionMatrix(ShownMatrix):
         """
         classes = Classes.of(labels)
         lost = [label for label in self.labels if label not in classes]
-        if lost and self._with(self.classes.positions(lost)):
+        places = self.classes.positions(lost)
+        if lost and any(self._cells.sums(axis)[places].any() for axis in (0, 1)):
             raise InputError(
                 f"`labels` must have every class with samples, got none of {show(lost)}.",
                 hint="to leave classes out use `subset`; to join classes, `merge_classes`.",
@@ -734,10 +735,6 @@ class ConfusionMatrix(ShownMatrix):
 
     # `reorder` reads better where nothing is added.
     reorder = reindex
-
-    def _with(self, places: npt.NDArray[np.intp]) -> bool:
-        """Return whether some classes have samples."""
-        return any(self._cells.sums(axis)[places].any() for axis in (0, 1))
 
     def subset(self, labels: Iterable[Any]) -> ConfusionMatrix:
         """Return the matrix of some classes: samples with another label or prediction are left out.

@@ -55,7 +55,6 @@ class Scan:
 
     Attributes
     ----------
-    files : tuple of DataFile
     columns : tuple of str
         Names as the files spell them.
     source, parameters

@@ -62,19 +62,9 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that can be read.
+    """A file as the caller named it, and ``plain``, what is read: itself, or what it unpacked to.
 
-    Attributes
-    ----------
-    path : Path
-        As the caller named it.
-    plain : Path
-        What is read: the file itself, or what it was unpacked to.
-    format : str
-    head : bytes
-        Its first MiB, unpacked.
-    header : Header or None
-        Of CSV only.
+    ``head`` is its first MiB, unpacked; only CSV has a ``header``.
     """
 
     path: Path
@@ -288,14 +278,9 @@ Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass(frozen=True, slots=True)
 class _FileSet:
-    """The files to count, sorted as they were found.
+    """The files to count, sorted as they were found, each once.
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        Each once.
-    partitioned : bool
-        Whether they lie in folders named ``column=value``, as Spark and Dask write partitions.
+    Partitioned are those in folders named ``column=value``, as Spark and Dask write them.
     """
 
     paths: tuple[Path, ...]
