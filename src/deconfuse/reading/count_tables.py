@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ __all__ = [
     "refuse_transposed",
     "scattered",
 ]
+
+_Name = TypeVar("_Name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +121,19 @@ def named_counts(
     wanted = None if labels is None else class_names(labels)
     if is_frame(counts):
         rows, columns = _axes(counts, checked=not transpose)
-        cells = _cells(counts, columns)
-        rows_kept, columns_kept = kept_lines(rows, columns, drop)
-        cells = cells[rows_kept][:, columns_kept]
-        rows, columns = [rows[k] for k in rows_kept], [columns[k] for k in columns_kept]
-        if transpose:
-            cells, rows, columns = cells.T, columns, rows
-        matrix, names = align_counts(cells, rows, columns, wanted)
+        table = kept_lines(_cells(counts, columns), rows, columns, transpose=transpose, drop=drop)
+        matrix, names = align_counts(*table, wanted)
         refuse_totals(matrix, names)
         return matrix, names
-    given = as_count_matrix(from_torch(counts))
-    matrix = as_count_matrix(given.T) if transpose else given
+    matrix = as_count_matrix(from_torch(counts))
     names = tuple(range(matrix.shape[0])) if wanted is None else wanted
     if len(names) != matrix.shape[0]:
         raise InputError(
             f"`labels` must have one name per class, got {len(names):,} names for"
             f" {matrix.shape[0]:,} classes.",
         )
-    kept, _ = kept_lines(names, names, drop)
-    if len(kept) < len(names):
-        matrix, names = as_count_matrix(matrix[kept][:, kept]), tuple(names[k] for k in kept)
-    return matrix, names
+    cells, kept, _ = kept_lines(matrix, names, names, transpose=transpose, drop=drop)
+    return matrix if cells is matrix else as_count_matrix(cells), tuple(kept)
 
 
 def by_position(given: Any, names: tuple[Label, ...]) -> Any:
@@ -251,7 +245,7 @@ def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
 
 
 def _axis_names(
-    rows: list[object], columns: list[object], known: tuple[Label, ...], what: str
+    rows: Sequence[object], columns: Sequence[object], known: tuple[Label, ...], what: str
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
     """Return the classes of both axes of a frame.
 
@@ -298,8 +292,8 @@ def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.csr_array
 
 def align_counts(
     cells: npt.NDArray[Any] | sp.csr_array,
-    rows: list[object],
-    columns: list[object],
+    rows: Sequence[object],
+    columns: Sequence[object],
     wanted: tuple[Label, ...] | None,
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
     """Return the square matrix of a table whose rows and columns are in any order, and its names.
@@ -372,18 +366,30 @@ def is_total(name: object) -> bool:
 
 
 def kept_lines(
-    rows: Sequence[object], columns: Sequence[object], drop: Iterable[object]
-) -> tuple[list[int], list[int]]:
-    """Return which rows and columns stay when those named in ``drop`` are left out.
+    cells: Any,
+    rows: Sequence[_Name],
+    columns: Sequence[_Name],
+    *,
+    transpose: bool,
+    drop: Iterable[object],
+) -> tuple[Any, Sequence[_Name], Sequence[_Name]]:
+    """Return a table without the rows and columns named in ``drop``, with true classes on rows.
 
     Names are compared as text: a file has no other. A name may be on one axis only.
 
     Examples
     --------
-    >>> kept_lines(["a", "b"], ["a", "All", "b"], ["All"])
-    ([0, 1], [0, 2])
+    >>> cells, rows, columns = kept_lines(
+    ...     np.arange(6).reshape(2, 3), ["a", "b"], ["a", "All", "b"], transpose=True, drop=["All"]
+    ... )
+    >>> cells.tolist(), rows, columns
+    ([[0, 3], [2, 5]], ['a', 'b'], ['a', 'b'])
     """
+    if transpose:
+        cells, rows, columns = cells.T, columns, rows
     unwanted = {str(name): name for name in drop}
+    if not unwanted:
+        return cells, rows, columns
     known = {str(name) for name in (*rows, *columns)}
     unknown = [name for text, name in unwanted.items() if text not in known]
     if unknown:
@@ -391,11 +397,11 @@ def kept_lines(
             f"`drop` must name rows or columns, got {show(unknown)}.",
             hint=f"the names are {show(dict.fromkeys((*rows, *columns)))}.",
         )
-    kept_rows, kept_columns = (
-        [position for position, name in enumerate(axis) if str(name) not in unwanted]
-        for axis in (rows, columns)
+    at_rows, at_columns = (
+        [k for k, name in enumerate(axis) if str(name) not in unwanted] for axis in (rows, columns)
     )
-    return kept_rows, kept_columns
+    kept_rows, kept_columns = [rows[k] for k in at_rows], [columns[k] for k in at_columns]
+    return cells[at_rows][:, at_columns], kept_rows, kept_columns
 
 
 def refuse_transposed(rows: object, columns: object = None) -> None:
