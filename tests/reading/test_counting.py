@@ -273,13 +273,6 @@ def test_integer_weights_of_other_types_stay_integers() -> None:
         assert cm.counts.dtype == np.int64
 
 
-def test_squared_weights_are_kept_as_variances() -> None:
-    cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0], sample_weight=[0.5, 2.0, 3.0])
-    np.testing.assert_array_equal(cm.counts, [[2.5, 0], [3, 0]])
-    np.testing.assert_array_equal(cm.variances, [[4.25, 0], [9, 0]])
-    assert cm.is_weighted
-
-
 def test_variances_are_the_counts_without_weights() -> None:
     cm = ConfusionMatrix.from_predictions([0, 0, 1], [0, 0, 0])
     assert cm.variances is cm.counts
