@@ -90,12 +90,10 @@ class ConfusionMatrix(ShownMatrix):
         classes = Classes.of(labels)
         names = classes.names
         counts, variances = (by_position(given, names) for given in (counts, variances))
-        matrix, _ = named_counts(counts, names)
-        if variances is None:
-            self._fill(classes, (), Counts.trusted(matrix))
-        else:
-            spread = named_variances(variances, counts, names)
-            self._fill(classes, (), Counts.of(matrix, spread))
+        square = Counts.trusted(named_counts(counts, names)[0])
+        if variances is not None:
+            square = square.weighted(named_variances(variances, counts, names))
+        self._fill(classes, (), square)
 
     @classmethod
     def _of(
@@ -258,10 +256,12 @@ class ConfusionMatrix(ShownMatrix):
             labels = Classes.of(labels).names
             counts, variances = (by_position(given, labels) for given in (counts, variances))
         matrix, names = named_counts(counts, labels, transpose=transpose, drop=drop)
+        square = Counts.trusted(matrix)
         if variances is None:
             refuse_shares(matrix)
-            return cls._of(Classes.of(names), Counts.trusted(matrix))
-        return cls(matrix, names, named_variances(variances, counts, names))
+        else:
+            square = square.weighted(named_variances(variances, counts, names))
+        return cls._of(Classes.of(names), square)
 
     @classmethod
     def _from_bare(cls, matrix: Any) -> ConfusionMatrix:
