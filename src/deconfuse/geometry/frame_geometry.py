@@ -108,7 +108,7 @@ def geometric_confusions_from_frame(
     options = GridOptions.of(n_components, bin_factor, projection)
     table = _as_frame(frame)
     schema = table.collect_schema()
-    roles = choose_columns(list(schema), label=label, prediction=prediction, weight=None)
+    roles = choose_columns(list(schema), Columns(label, prediction))
     columns = choose_embedding(schema, embedding, roles)
     if isinstance(table, nw.DataFrame):
         return _in_memory(table, columns, roles, epsilon, options)

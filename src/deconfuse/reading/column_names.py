@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, TypeAlias
 
 from deconfuse._checks import (
@@ -25,8 +24,6 @@ from deconfuse.errors import ColumnChoiceWarning, InputError, warn
 from deconfuse.reading.pairs import PairSums
 
 __all__ = [
-    "DEFAULT_LABEL",
-    "DEFAULT_PREDICTION",
     "ColumnChoice",
     "Columns",
     "ScoreColumns",
@@ -36,9 +33,6 @@ __all__ = [
     "read_scores",
     "refuse_unknown_scores",
 ]
-
-DEFAULT_LABEL = "label"
-DEFAULT_PREDICTION = "prediction"
 
 # In lower case, with "_" between words, as _plain writes them.
 _USUAL_LABELS = """
@@ -50,8 +44,8 @@ _USUAL_PREDICTIONS = """
     predicted_class pred_label pred_class y_hat yhat
 """
 _USUAL_NAMES = {
-    DEFAULT_LABEL: frozenset(_USUAL_LABELS.split()),
-    DEFAULT_PREDICTION: frozenset(_USUAL_PREDICTIONS.split()),
+    "label": frozenset(_USUAL_LABELS.split()),
+    "prediction": frozenset(_USUAL_PREDICTIONS.split()),
 }
 
 
@@ -65,8 +59,8 @@ class Columns:
     ``where`` maps columns to the text that the rows to count have there.
     """
 
-    label: str = DEFAULT_LABEL
-    prediction: str = DEFAULT_PREDICTION
+    label: str = "label"
+    prediction: str = "prediction"
     weight: str | None = None
     scores: Scores | None = None
     threshold: float | None = None
@@ -92,42 +86,42 @@ class ColumnChoice:
     weight: str | None
 
 
-def choose_columns(
-    columns: Sequence[str], *, label: str, prediction: str | None, weight: str | None
-) -> ColumnChoice:
+def choose_columns(columns: Sequence[str], asked: Columns) -> ColumnChoice:
     """Return the columns asked for, or the usual names for them where a default is absent.
 
-    They exist and are all different; ``prediction=None`` asks for none, as scores do. A
-    `ColumnChoiceWarning` says which were taken, where they were not the ones asked for.
+    They exist and are all different. A `ColumnChoiceWarning` says which were taken, where they
+    were not the ones asked for.
 
     Examples
     --------
-    >>> choose_columns(["id", "label", "prediction"], label="label", prediction="prediction",
-    ...                weight=None)
+    >>> choose_columns(["id", "label", "prediction"], Columns())
     ColumnChoice(label='label', prediction='prediction', weight=None)
     """
-    taken = [name for name in (label, prediction, weight) if name is not None]
-    chosen_label = _choose(columns, label, role=DEFAULT_LABEL, taken=taken)
-    chosen_prediction = None
-    if prediction is not None:
-        chosen_prediction = _choose(columns, prediction, role=DEFAULT_PREDICTION, taken=taken)
-    chosen_weight = None if weight is None else find_column(columns, weight, role="weight")
-    choice = ColumnChoice(chosen_label, chosen_prediction, chosen_weight)
-    _refuse_double_use(choice)
+    wanted = {"label": asked.label}
+    if asked.scores is None:
+        wanted["prediction"] = asked.prediction
+    if asked.weight is not None:
+        wanted["weight"] = asked.weight
+    found: dict[str, str] = {}
+    for role, name in wanted.items():
+        column = _choose(columns, name, role=role, taken=list(wanted.values()))
+        for other, taken in found.items():
+            if taken == column:
+                raise InputError(
+                    f"`{other}` and `{role}` must be different columns, got {column!r} for both."
+                )
+        found[role] = column
     guesses = [
-        f"`{role}` from column {found!r}"
-        for role, found, asked in (
-            (DEFAULT_LABEL, chosen_label, label),
-            (DEFAULT_PREDICTION, chosen_prediction, prediction),
-        )
-        if found != asked
+        f"`{role}` from column {column!r}"
+        for role, column in found.items()
+        if column != wanted[role]
     ]
     if guesses:
         warn(
             f"Read {' and '.join(guesses)}. Name the columns to choose them yourself.",
             ColumnChoiceWarning,
         )
-    return choice
+    return ColumnChoice(found["label"], found.get("prediction"), found.get("weight"))
 
 
 def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
@@ -152,12 +146,12 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
 
 
 def _name_it(role: str) -> str:
-    scores = ", or the columns of scores with `scores`" if role == DEFAULT_PREDICTION else ""
+    scores = ", or the columns of scores with `scores`" if role == "prediction" else ""
     return f"name the right one with `{role}`{scores}."
 
 
 def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str]) -> str:
-    if name in columns or name != role:
+    if name in columns or name != role or role not in _USUAL_NAMES:
         return find_column(columns, name, role=role)
     fits = [column for column in _usual(columns, role) if column not in taken]
     if len(fits) > 1:
@@ -184,15 +178,6 @@ def _usual(columns: Sequence[str], role: str) -> list[str]:
 
 def _plain(name: str) -> str:
     return "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())
-
-
-def _refuse_double_use(choice: ColumnChoice) -> None:
-    roles = {"label": choice.label, "prediction": choice.prediction, "weight": choice.weight}
-    for (one, column), (other, again) in combinations(roles.items(), 2):
-        if column is not None and column == again:
-            raise InputError(
-                f"`{one}` and `{other}` must be different columns, got {column!r} for both."
-            )
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -57,12 +57,7 @@ def count_frame(
     """Count two columns of a data frame inside its own engine; see `ConfusionMatrix.from_frame`."""
     table = _open(frame)
     scores = read_scores(columns.scores, table.names, columns.threshold)
-    chosen = choose_columns(
-        table.names,
-        label=columns.label,
-        prediction=None if scores else columns.prediction,
-        weight=columns.weight,
-    )
+    chosen = choose_columns(table.names, columns)
     for column in (chosen.label, chosen.prediction):
         if column is not None:
             _check_dtype(table.dtype(column), column)

@@ -258,10 +258,9 @@ class PredictionTable:
                     refuse_several_filters(self._connection, scan, asked.where)
         scores = read_scores(asked.scores, self.columns, asked.threshold)
         key = (asked.label, None if scores else asked.prediction)
-        known_label, known_prediction = self._choices.get(key, key)
-        choice = choose_columns(
-            self.columns, label=known_label, prediction=known_prediction, weight=asked.weight
-        )
+        label, prediction = self._choices.get(key, key)
+        known = replace(asked, label=label, prediction=prediction or asked.prediction)
+        choice = choose_columns(self.columns, known)
         refuse_mixed_files(self._scans, choice.label, "label")
         if choice.prediction is not None:
             refuse_mixed_files(self._scans, choice.prediction, "prediction")
