@@ -172,10 +172,6 @@ def class_names(values: Iterable[object], *, name: str = "labels") -> tuple[Labe
             f"`{name}` must have an order, got a {type(values).__name__}, which has none.",
             hint=f"choose one, as in `sorted({name})`." if name.isidentifier() else None,
         )
-    if getattr(values, "ndim", 1) != 1:
-        raise InputError(
-            f"`{name}` must be one-dimensional, got {getattr(values, 'ndim', 0)} axes."
-        )
     names = tuple(as_label(value, what=f"`{name}`") for value in values)
     if not names:
         raise InputError(f"`{name}` must name at least one class, got none.")

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from deconfuse.errors import InputError
 
-__all__ = ["memory_limit", "refuse_if_too_large"]
+__all__ = ["memory_limit", "process_limits", "refuse_if_too_large"]
 
 
 def refuse_if_too_large(shape: Sequence[int], what: str) -> None:
@@ -31,13 +31,20 @@ def memory_limit() -> int:
 def _limits() -> Iterator[int]:
     with suppress(AttributeError, ValueError, OSError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    yield from process_limits()
+    yield from _group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+
+
+def process_limits() -> Iterator[int]:
+    """Yield the bytes that this process may have, where someone limited it."""
+    # Windows has no such limits.
     with suppress(ImportError, OSError):
         import resource
 
-        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if soft != resource.RLIM_INFINITY:
-            yield soft
-    yield from _group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            soft, _ = resource.getrlimit(kind)
+            if soft != resource.RLIM_INFINITY:
+                yield soft
 
 
 def _group_limits(groups: Path, root: Path) -> Iterator[int]:

@@ -48,14 +48,7 @@ class Classes(Sequence[Label]):
 
     @classmethod
     def of(cls, values: Iterable[object], *, name: str = "labels") -> Classes:
-        """Validate class names given by a caller.
-
-        Parameters
-        ----------
-        values : iterable of int, str, bool or date
-        name : str
-            The argument that error messages name.
-        """
+        """Validate class names given by a caller; error messages name the argument."""
         if isinstance(values, Classes):
             return values
         names = class_names(values, name=name)
@@ -228,11 +221,8 @@ def parse_label(text: str, kind: LabelKind) -> Label | None:
 def infer_kind(texts: Iterable[str]) -> LabelKind:
     """Return the narrowest kind that all texts can be parsed as: int, bool, date or str.
 
-    Raises
-    ------
-    InputError
-        If all are decimal numbers and some have a fraction: these are scores, not classes. If all
-        are numbers but some that stand for a missing one, such as "nan".
+    Numbers of which some have a fraction are scores, and no classes; those of which some stand for
+    a missing one, such as "nan", are refused, too.
 
     Examples
     --------

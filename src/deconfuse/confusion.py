@@ -90,17 +90,9 @@ class ConfusionMatrix(ShownMatrix):
         classes = Classes.of(labels)
         names = classes.names
         counts, variances = (by_position(given, names) for given in (counts, variances))
-        if is_frame(counts) or is_frame(variances):
-            # By name, as in `from_counts`: the order of a frame need not be that of the labels.
-            if variances is not None:
-                variances = named_variances(variances, counts, names)
-            counts = named_counts(counts, names)[0]
-        square = Counts.of(counts, variances)
-        if len(classes) != square.n_classes:
-            raise InputError(
-                f"`labels` must have one name per class, got {len(classes):,} names for"
-                f" {square.n_classes:,} classes.",
-            )
+        square = Counts.trusted(named_counts(counts, names)[0])
+        if variances is not None:
+            square = square.weighted(named_variances(variances, counts, names))
         self._fill(classes, (), square)
 
     @classmethod
@@ -264,10 +256,12 @@ class ConfusionMatrix(ShownMatrix):
             labels = Classes.of(labels).names
             counts, variances = (by_position(given, labels) for given in (counts, variances))
         matrix, names = named_counts(counts, labels, transpose=transpose, drop=drop)
+        square = Counts.trusted(matrix)
         if variances is None:
             refuse_shares(matrix)
-            return cls._of(Classes.of(names), Counts.trusted(matrix))
-        return cls(matrix, names, named_variances(variances, counts, names))
+        else:
+            square = square.weighted(named_variances(variances, counts, names))
+        return cls._of(Classes.of(names), square)
 
     @classmethod
     def _from_bare(cls, matrix: Any) -> ConfusionMatrix:
@@ -397,18 +391,12 @@ class ConfusionMatrix(ShownMatrix):
                [1, 0]])
         """
         from deconfuse.classes import ClassOptions
+        from deconfuse.reading.column_names import Columns
         from deconfuse.reading.frames import count_frame
 
+        columns = Columns(label, prediction, weight, scores, threshold)
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
-        return count_frame(
-            frame,
-            label=label,
-            prediction=prediction,
-            weight=weight,
-            scores=scores,
-            threshold=threshold,
-            options=options,
-        )
+        return count_frame(frame, columns, options)
 
     @classmethod
     def from_file(
@@ -735,13 +723,9 @@ class ConfusionMatrix(ShownMatrix):
                [1, 0, 5]])
         """
         classes = Classes.of(labels)
-        if classes.kind != self.classes.kind:
-            raise InputError(
-                f"`labels` must be of the type of the classes, got {classes.kind}"
-                f" ({show(classes, 3)}) for {self.classes.kind} ({show(self.labels, 3)}).",
-            )
         lost = [label for label in self.labels if label not in classes]
-        if lost and self._with(self.classes.positions(lost)):
+        places = self.classes.positions(lost)
+        if lost and any(self._cells.sums(axis)[places].any() for axis in (0, 1)):
             raise InputError(
                 f"`labels` must have every class with samples, got none of {show(lost)}.",
                 hint="to leave classes out use `subset`; to join classes, `merge_classes`.",
@@ -751,10 +735,6 @@ class ConfusionMatrix(ShownMatrix):
 
     # `reorder` reads better where nothing is added.
     reorder = reindex
-
-    def _with(self, places: npt.NDArray[np.intp]) -> bool:
-        """Return whether some classes have samples."""
-        return any(self._cells.sums(axis)[places].any() for axis in (0, 1))
 
     def subset(self, labels: Iterable[Any]) -> ConfusionMatrix:
         """Return the matrix of some classes: samples with another label or prediction are left out.
@@ -789,8 +769,6 @@ class ConfusionMatrix(ShownMatrix):
         """
         (label,) = self.classes.subset([name], name="name")
         kept = [other for other in self.labels if other != label]
-        if not kept:
-            raise InputError(f"There must be another class beside {label!r}, got none.")
         classes = self.classes.subset(kept)
         outcomes = (*self.outcomes, str(label))
         if outcomes.count(str(label)) > 1:

@@ -47,16 +47,8 @@ class Counts:
     @classmethod
     def of(cls, cells: Any, variances: Any = None) -> Counts:
         """Validate matrices given by a caller."""
-        trusted = as_count_matrix(cells)
-        if variances is None or variances is cells:
-            return cls.trusted(trusted)
-        spread = as_count_matrix(variances, name="variances")
-        if spread.shape != trusted.shape:
-            raise InputError(
-                f"`variances` must have the shape of `counts`, got {spread.shape} for"
-                f" {trusted.shape}."
-            )
-        return cls.trusted(trusted, spread)
+        counts = cls.trusted(as_count_matrix(cells))
+        return counts if variances is None or variances is cells else counts.weighted(variances)
 
     @classmethod
     def trusted(cls, cells: CountMatrix, variances: CountMatrix | None = None) -> Counts:
@@ -64,6 +56,16 @@ class Counts:
         settled = _settled(cells)
         spread = settled if variances is None else _settled(variances)
         return cls(settled, settled if _same(spread, settled) else spread)
+
+    def weighted(self, variances: Any) -> Counts:
+        """Return the same cells with variances given by a caller."""
+        spread = as_count_matrix(variances, name="variances")
+        if spread.shape != self.cells.shape:
+            raise InputError(
+                f"`variances` must have the shape of `counts`, got {spread.shape} for"
+                f" {self.cells.shape}."
+            )
+        return Counts.trusted(self.cells, spread)
 
     @property
     def n_classes(self) -> int:

@@ -124,15 +124,6 @@ def agree(lists: Any, found: Any) -> None:
     assert [type(name) for name in found.labels] == [type(name) for name in lists.labels]
 
 
-def test_whole_floats_are_integers_at_every_door() -> None:
-    table = {"label": [1.0, 2.0, 2.0], "prediction": [1.0, 1.0, 2.0]}
-    expected = dc.ConfusionMatrix.from_predictions([1, 2, 2], [1, 1, 2])
-    assert not math.isnan(expected.total)
-    assert dc.ConfusionMatrix.from_predictions(*table.values()) == expected
-    for make in DOORS.values():
-        assert dc.ConfusionMatrix.from_frame(make(table)) == expected
-
-
 CLASSES, OUTCOMES = ["a", "b", "c"], ["refused", "background"]
 # What is asked for at every door, and what it makes of each answer.
 OPTIONS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Writers of prediction files for the tests, one for each format."""
+"""Writers of prediction files for the tests, one for each format, and a look at refusals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
+import pytest
+
+from deconfuse import ConfusionMatrix, InputError
 
 Columns = dict[str, list[Any]]
 
@@ -96,3 +99,10 @@ def write(folder: Path, name: str, columns: Columns) -> Path:
     suffix = name.split(".", 1)[1]
     path.write_bytes(FORMATS[suffix](columns))
     return path
+
+
+def refused(path: object, message: str, **options: Any) -> str:
+    """Return the whole error that counting ``path`` raises; ``message`` must match it."""
+    with pytest.raises(InputError, match=message) as caught:
+        ConfusionMatrix.from_file(path, **options)
+    return str(caught.value)

@@ -126,9 +126,8 @@ class TestTotals:
 
     def test_totals_beside_classes_that_are_numbers(self, tmp_path: Path) -> None:
         table = pd.crosstab(pd.Series([1, 2, 2]), pd.Series([1, 2, 1]), margins=True)
-        with pytest.raises(InputError, match="must be of one type, got int and str") as caught:
+        with pytest.raises(InputError, match="must be of one type, got int and str"):
             ConfusionMatrix.from_counts(table)
-        assert "drop=[...]" in str(caught.value)
         expected = ConfusionMatrix.from_predictions([1, 2, 2], [1, 2, 1])
         assert ConfusionMatrix(*named_counts(table, drop=["All"])) == expected
         table.to_csv(tmp_path / "m.csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -12,7 +13,6 @@ import deconfuse as dc
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import Columns
 from deconfuse.reading.prediction_table import PredictionTable, Rows, TwoModels, open_table
-from tests.support import require
 
 
 def read_samples(path, scores=None, *, label="label", prediction="prediction", **options) -> Rows:
@@ -53,8 +53,6 @@ def write(columns: dict[str, list], path):
         lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
         path.write_text("\n".join(lines) + "\n")
     else:
-        require("pyarrow")
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         pq.write_table(pa.table(columns), path)
@@ -149,7 +147,6 @@ def test_pictures_are_found_beside_the_table(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_pictures_can_be_whole_files_in_parquet(tmp_path, nested):
-    require("pyarrow")
     content = [picture(tmp_path / f"{k}.png", 100 * k) for k in range(2)]
     images = [{"bytes": data, "path": "x.png"} for data in content] if nested else content
     path = write(

@@ -22,13 +22,7 @@ import pytest
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.reading.column_names import Columns
 from deconfuse.reading.prediction_table import PredictionTable, count_file, open_table
-from tests.reading.files import arrow_bytes, arrow_stream_bytes, write, zstd_bytes
-
-
-def refused(path: object, message: str, **options: Any) -> str:
-    with pytest.raises(InputError, match=message) as caught:
-        ConfusionMatrix.from_file(path, **options)
-    return str(caught.value)
+from tests.reading.files import arrow_bytes, arrow_stream_bytes, refused, write, zstd_bytes
 
 
 class TestArrow:

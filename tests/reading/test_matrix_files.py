@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from deconfuse import ConfusionMatrix, InputError
-from tests.reading.files import write, zstd_bytes
+from tests.reading.files import refused, write, zstd_bytes
 
 FIRST = ConfusionMatrix.from_predictions(["a", "b", "b"], ["a", "b", "a"])
 SECOND = ConfusionMatrix.from_predictions(["b", "c"], ["c", "c"], sample_weight=[0.5, 2.0])
@@ -31,12 +31,6 @@ def saved(cm: ConfusionMatrix, folder: Path, name: str) -> Path:
     path.write_bytes(PACKED[packing](inner.read_bytes()))
     inner.unlink()
     return path
-
-
-def refused(path: object, message: str) -> str:
-    with pytest.raises(InputError, match=message) as caught:
-        ConfusionMatrix.from_file(path)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["m.csv.gz", "m.csv.zst", "m.json.gz", "m.json.zst"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,13 @@ import pytest
 from deconfuse import ConfusionMatrix, InputError
 from deconfuse.cli import main
 from deconfuse.errors import DeconfuseWarning
-from tests.reading.files import write
+from tests.reading.files import refused, write
 
 SCORED = {
     "label": ["cat", "dog"] * 5,
     "p_cat": [0.9, 0.2] * 5,
     "p_dog": [0.1, 0.8] * 5,
 }
-
-
-def refused(path: object, message: str, **options: Any) -> str:
-    with pytest.raises(InputError, match=message) as caught:
-        ConfusionMatrix.from_file(path, **options)
-    return str(caught.value)
 
 
 class TestScoresOfOtherNames:
@@ -182,14 +175,6 @@ class TestNoPath:
         written = capsys.readouterr()
         assert "must name a file or a folder" in written.err
         assert written.out == ""
-
-    def test_an_open_file(self, tmp_path: Path) -> None:
-        path = write(tmp_path, "p.csv", {"label": ["a"], "prediction": ["a"]})
-        message = "must be a path or several of them, got TextIOWrapper"
-        with path.open() as stream:
-            for given in (stream, [stream]):
-                assert "of an open file, give the path" in refused(given, message)
-        refused(io.BytesIO(b"label,prediction\n"), "got BytesIO")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from deconfuse.geometry.gcm import (
 from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
-from deconfuse.reading.column_names import choose_columns
+from deconfuse.reading.column_names import Columns, choose_columns
 from deconfuse.reading.engine_batches import collect
 from deconfuse.reading.frames import count_frame
 
@@ -107,7 +107,7 @@ def geometric_confusions_from_frame(
             hint="for arrays, use `geometric_confusions`.",
         ) from error
     schema = table.collect_schema()
-    roles = choose_columns(list(schema), label=label, prediction=prediction, weight=None)
+    roles = choose_columns(list(schema), Columns(label, prediction))
     columns = choose_embedding(schema, embedding, roles)
     assert roles.prediction is not None, "asked for above"
     if isinstance(table, nw.DataFrame):
@@ -120,7 +120,7 @@ def geometric_confusions_from_frame(
             projection=projection,
             bin_factor=bin_factor,
         )
-    cm = count_frame(frame, label=roles.label, prediction=roles.prediction)
+    cm = count_frame(frame, Columns(roles.label, roles.prediction))
     check_classes(cm)
     keys = [nw.col(roles.label).alias(TRUE), nw.col(roles.prediction).alias(PRED)]
     points, names = spread_columns(table, columns, keys)

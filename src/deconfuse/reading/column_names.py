@@ -24,8 +24,6 @@ from deconfuse.errors import ColumnChoiceWarning, InputError, warn
 from deconfuse.reading.pairs import PairSums
 
 __all__ = [
-    "DEFAULT_LABEL",
-    "DEFAULT_PREDICTION",
     "ColumnChoice",
     "Columns",
     "ScoreColumns",
@@ -35,9 +33,6 @@ __all__ = [
     "read_scores",
     "refuse_unknown_scores",
 ]
-
-DEFAULT_LABEL = "label"
-DEFAULT_PREDICTION = "prediction"
 
 # In lower case, with "_" between words, as _plain writes them.
 _USUAL_LABELS = """
@@ -49,8 +44,8 @@ _USUAL_PREDICTIONS = """
     predicted_class pred_label pred_class y_hat yhat
 """
 _USUAL_NAMES = {
-    DEFAULT_LABEL: frozenset(_USUAL_LABELS.split()),
-    DEFAULT_PREDICTION: frozenset(_USUAL_PREDICTIONS.split()),
+    "label": frozenset(_USUAL_LABELS.split()),
+    "prediction": frozenset(_USUAL_PREDICTIONS.split()),
 }
 
 
@@ -64,8 +59,8 @@ class Columns:
     ``where`` maps columns to the text that the rows to count have there.
     """
 
-    label: str = DEFAULT_LABEL
-    prediction: str = DEFAULT_PREDICTION
+    label: str = "label"
+    prediction: str = "prediction"
     weight: str | None = None
     scores: Scores | None = None
     threshold: float | None = None
@@ -91,61 +86,42 @@ class ColumnChoice:
     weight: str | None
 
 
-def choose_columns(
-    columns: Sequence[str], *, label: str, prediction: str | None, weight: str | None
-) -> ColumnChoice:
+def choose_columns(columns: Sequence[str], asked: Columns) -> ColumnChoice:
     """Return the columns asked for, or the usual names for them where a default is absent.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The columns there are.
-    label, prediction, weight : str or None
-        The columns asked for; ``prediction=None`` asks for none, as scores do.
-
-    Returns
-    -------
-    ColumnChoice
-        Columns that exist, all different.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, if several could be meant, or if one has two parts to play.
-
-    Warns
-    -----
-    ColumnChoiceWarning
-        Says which columns were taken, where they were not the ones asked for.
+    They exist and are all different. A `ColumnChoiceWarning` says which were taken, where they
+    were not the ones asked for.
 
     Examples
     --------
-    >>> choose_columns(["id", "label", "prediction"], label="label", prediction="prediction",
-    ...                weight=None)
+    >>> choose_columns(["id", "label", "prediction"], Columns())
     ColumnChoice(label='label', prediction='prediction', weight=None)
     """
-    taken = [name for name in (label, prediction, weight) if name is not None]
-    chosen_label = _choose(columns, label, role=DEFAULT_LABEL, taken=taken)
-    chosen_prediction = None
-    if prediction is not None:
-        chosen_prediction = _choose(columns, prediction, role=DEFAULT_PREDICTION, taken=taken)
-    chosen_weight = None if weight is None else find_column(columns, weight, role="weight")
-    choice = ColumnChoice(chosen_label, chosen_prediction, chosen_weight)
-    _refuse_double_use(choice)
+    wanted = {"label": asked.label}
+    if asked.scores is None:
+        wanted["prediction"] = asked.prediction
+    if asked.weight is not None:
+        wanted["weight"] = asked.weight
+    found: dict[str, str] = {}
+    for role, name in wanted.items():
+        column = _choose(columns, name, role=role, taken=list(wanted.values()))
+        for other, taken in found.items():
+            if taken == column:
+                raise InputError(
+                    f"`{other}` and `{role}` must be different columns, got {column!r} for both."
+                )
+        found[role] = column
     guesses = [
-        f"`{role}` from column {found!r}"
-        for role, found, asked in (
-            (DEFAULT_LABEL, chosen_label, label),
-            (DEFAULT_PREDICTION, chosen_prediction, prediction),
-        )
-        if found != asked
+        f"`{role}` from column {column!r}"
+        for role, column in found.items()
+        if column != wanted[role]
     ]
     if guesses:
         warn(
             f"Read {' and '.join(guesses)}. Name the columns to choose them yourself.",
             ColumnChoiceWarning,
         )
-    return choice
+    return ColumnChoice(found["label"], found.get("prediction"), found.get("weight"))
 
 
 def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
@@ -170,12 +146,12 @@ def find_column(columns: Sequence[str], name: str, *, role: str) -> str:
 
 
 def _name_it(role: str) -> str:
-    scores = ", or the columns of scores with `scores`" if role == DEFAULT_PREDICTION else ""
+    scores = ", or the columns of scores with `scores`" if role == "prediction" else ""
     return f"name the right one with `{role}`{scores}."
 
 
 def _choose(columns: Sequence[str], name: str, *, role: str, taken: Sequence[str]) -> str:
-    if name in columns or name != role:
+    if name in columns or name != role or role not in _USUAL_NAMES:
         return find_column(columns, name, role=role)
     fits = [column for column in _usual(columns, role) if column not in taken]
     if len(fits) > 1:
@@ -202,19 +178,6 @@ def _usual(columns: Sequence[str], role: str) -> list[str]:
 
 def _plain(name: str) -> str:
     return "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())
-
-
-def _refuse_double_use(choice: ColumnChoice) -> None:
-    roles = {"label": choice.label, "prediction": choice.prediction, "weight": choice.weight}
-    used: dict[str, str] = {}
-    for role, column in roles.items():
-        if column is None:
-            continue
-        if column in used:
-            raise InputError(
-                f"`{used[column]}` and `{role}` must be different columns, got {column!r} for both."
-            )
-        used[column] = role
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -248,24 +211,28 @@ class ScoreColumns:
         """The columns, for a message."""
         return show(self.columns)
 
-    def class_list(
-        self, n_scores: int, labels: Sequence[Label | None], options: ClassOptions
-    ) -> tuple[Label, ...]:
-        """Return the class of each score, in the type of the labels.
+    def resolve(
+        self, pairs: PairSums, n_scores: int, options: ClassOptions
+    ) -> tuple[PairSums, ClassOptions]:
+        """Replace the position of the highest score by its class.
 
-        Raises
-        ------
-        InputError
-            If no label is one of them: then columns have other names than their classes.
+        The options get every class of a score or a label, if none are asked for.
         """
-        seen = [name for name in labels if name is not None and name not in options.outcomes]
+        labels = [name for name in pairs.true.values if name is not None]
+        seen = [name for name in labels if name not in options.outcomes]
         if self.threshold is not None:
-            return self._two_classes(seen, options)
-        classes = self._typed_classes(n_scores, seen)
-        _refuse_strange_scores(self, classes, seen)
-        return classes
+            classes = self._two_classes(seen, options)
+        else:
+            classes = self._typed_classes(n_scores, seen)
+            _refuse_strange_scores(self, classes, seen)
+        values = [classes[int(position)] for position in pairs.pred.values]  # type: ignore[arg-type]
+        named = replace(pairs, pred=replace(pairs.pred, name="the scores", values=values))
+        if options.labels is not None or options.label_texts is not None:
+            return named, options
+        every = sorted({*seen, *classes}, key=lambda label: (str(kind_of(label)), label))
+        return named, replace(options, labels=Classes.of(every, name="scores"))
 
-    def _two_classes(self, seen: list[Label], options: ClassOptions) -> tuple[Label, Label]:
+    def _two_classes(self, seen: list[Label], options: ClassOptions) -> tuple[Label, ...]:
         """Return the class of the only score, and the other one."""
         found = list(dict.fromkeys([*seen, *(options.labels or ())]))
         if self.classes is None:
@@ -289,7 +256,7 @@ class ScoreColumns:
             )
         return positive, others[0]
 
-    def _typed_classes(self, n_scores: int, labels: Sequence[Label | None]) -> tuple[Label, ...]:
+    def _typed_classes(self, n_scores: int, labels: Sequence[Label]) -> tuple[Label, ...]:
         if self.classes is None:
             return tuple(range(n_scores))
         if self.is_list and len(self.classes) != n_scores:
@@ -298,27 +265,12 @@ class ScoreColumns:
                 f" lists of {n_scores:,} in {self.columns[0]!r}."
             )
         names = self.classes
-        kind = next((kind_of(label) for label in labels if label is not None), None)
+        kind = kind_of(labels[0]) if labels else None
         if kind is None or not all(isinstance(name, str) for name in names):
             return names
         # The name of a column can only be a string: "7" means 7 where labels are integers.
         typed = [parse_label(str(name), kind) for name in names]
         return names if None in typed else tuple(name for name in typed if name is not None)
-
-    def named(self, pairs: PairSums, classes: tuple[Label, ...]) -> PairSums:
-        """Return the pairs with the position of the highest score replaced by its class."""
-        values = [classes[int(position)] for position in pairs.pred.values]  # type: ignore[arg-type]
-        return replace(pairs, pred=replace(pairs.pred, name="the scores", values=values))
-
-    def options(
-        self, options: ClassOptions, classes: tuple[Label, ...], pairs: PairSums
-    ) -> ClassOptions:
-        """Return the options with every class of a score or a label, if none are asked for."""
-        if options.labels is not None or options.label_texts is not None:
-            return options
-        seen = {label for label in pairs.true.values if label is not None} - set(options.outcomes)
-        every = sorted({*seen, *classes}, key=lambda label: (str(kind_of(label)), label))
-        return replace(options, labels=Classes.of(every, name="scores"))
 
 
 def read_scores(
@@ -326,20 +278,8 @@ def read_scores(
 ) -> ScoreColumns | None:
     """Return what ``scores`` asks for, checked against the columns of the table.
 
-    Parameters
-    ----------
-    scores : str, sequence of str, or mapping
-        The column of lists; the columns named by their classes; columns to class names; or the
-        column of lists to all class names.
-    columns : sequence of str
-        The columns there are.
-    threshold : float, optional
-        For one column of scores of one class.
-
-    Returns
-    -------
-    ScoreColumns or None
-        None where predictions are a column.
+    They are the column of lists; the columns named by their classes; columns to class names; or
+    the column of lists to all class names. None is returned where predictions are a column.
 
     Examples
     --------
@@ -393,13 +333,12 @@ def _one_score(scores: Scores | None, columns: Sequence[str], threshold: float) 
 
 
 def _refuse_strange_scores(
-    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Label | None]
+    scores: ScoreColumns, classes: tuple[Label, ...], labels: Sequence[Label]
 ) -> None:
     """Raise if no label is the class of a score, as where columns are called ``p_cat``."""
-    seen = {label for label in labels if label is not None}
-    if not seen or not seen.isdisjoint(classes):
+    if not labels or not set(labels).isdisjoint(classes):
         return
-    found = sorted(seen, key=str)
+    found = sorted(set(labels), key=str)
     if scores.is_list:
         hint = (
             f"name the class of each score, in order: scores={{{scores.columns[0]!r}: [...]}} in"
@@ -422,12 +361,6 @@ def refuse_unknown_scores(missing: int, rows: int, scores: ScoreColumns) -> None
     """Raise if a score is missing or NaN in some row."""
     if not missing:
         return
-    if missing == rows and scores.is_list:
-        raise InputError(
-            f"`scores` must be a column of lists of numbers, got none in {scores.described}.",
-            hint="give one column per class as a list of names; for the score of one of two"
-            " classes, say `threshold`.",
-        )
     what = "or lists of another length " if scores.is_list else ""
     raise InputError(
         f"Scores must be numbers, got missing or NaN scores {what}in {missing:,} of {rows:,} rows"

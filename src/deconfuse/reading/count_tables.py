@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ __all__ = [
     "refuse_transposed",
     "scattered",
 ]
+
+_Name = TypeVar("_Name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,24 +110,7 @@ def named_counts(
     transpose: bool = False,
     drop: Iterable[object] = (),
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
-    """Return trusted counts and their class names.
-
-    Parameters
-    ----------
-    counts : array-like, DataFrame or sparse array
-        A DataFrame is aligned by the names of its rows and columns.
-    labels : sequence, optional
-        The class names of a bare matrix; 0, 1, 2 and so on by default. With a DataFrame they
-        choose the order, and may add classes that it lacks.
-    transpose : bool
-        Whether predictions are on rows; true classes are put there.
-    drop : sequence
-        Names of rows and columns to leave out, such as totals.
-
-    Returns
-    -------
-    counts : ndarray or csr_array of shape (n_classes, n_classes)
-    names : tuple
+    """Return trusted counts and their class names; see `ConfusionMatrix.from_counts`.
 
     Examples
     --------
@@ -136,27 +121,19 @@ def named_counts(
     wanted = None if labels is None else class_names(labels)
     if is_frame(counts):
         rows, columns = _axes(counts, checked=not transpose)
-        cells = _cells(counts, columns)
-        rows_kept, columns_kept = kept_lines(rows, columns, drop)
-        cells = cells[rows_kept][:, columns_kept]
-        rows, columns = [rows[k] for k in rows_kept], [columns[k] for k in columns_kept]
-        if transpose:
-            cells, rows, columns = cells.T, columns, rows
-        matrix, names = align_counts(cells, rows, columns, wanted)
+        table = kept_lines(_cells(counts, columns), rows, columns, transpose=transpose, drop=drop)
+        matrix, names = align_counts(*table, wanted)
         refuse_totals(matrix, names)
         return matrix, names
-    given = as_count_matrix(from_torch(counts))
-    matrix = as_count_matrix(given.T) if transpose else given
+    matrix = as_count_matrix(from_torch(counts))
     names = tuple(range(matrix.shape[0])) if wanted is None else wanted
     if len(names) != matrix.shape[0]:
         raise InputError(
             f"`labels` must have one name per class, got {len(names):,} names for"
             f" {matrix.shape[0]:,} classes.",
         )
-    kept, _ = kept_lines(names, names, drop)
-    if len(kept) < len(names):
-        matrix, names = as_count_matrix(matrix[kept][:, kept]), tuple(names[k] for k in kept)
-    return matrix, names
+    cells, kept, _ = kept_lines(matrix, names, names, transpose=transpose, drop=drop)
+    return matrix if cells is matrix else as_count_matrix(cells), tuple(kept)
 
 
 def by_position(given: Any, names: tuple[Label, ...]) -> Any:
@@ -211,8 +188,9 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
     try:
         parts = [np.asarray(part) for part in (rows, columns, values)]
     except ValueError:
-        raise InputError("Nonzero cells must be plain lists.") from None
-    if any(part.ndim != 1 for part in parts) or len({len(part) for part in parts}) != 1:
+        # Lists of lists that differ in length.
+        parts = [np.zeros(())]
+    if parts[0].ndim != 1 or len({part.shape for part in parts}) != 1:
         raise InputError("Nonzero cells must be three lists of equal length.")
     if not len(parts[0]):
         parts = [part.astype(np.int64) for part in parts]
@@ -267,7 +245,7 @@ def _starts_with_names(frame: Any, index: Any, columns: list[object]) -> bool:
 
 
 def _axis_names(
-    rows: list[object], columns: list[object], known: tuple[Label, ...], what: str
+    rows: Sequence[object], columns: Sequence[object], known: tuple[Label, ...], what: str
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
     """Return the classes of both axes of a frame.
 
@@ -275,14 +253,8 @@ def _axis_names(
     on columns, and as numbers on rows, where pandas tells types apart. Such columns are read as the
     rows are.
     """
-    try:
-        row_names = class_names(rows, name=f"rows of {what}")
-        column_names = class_names(columns, name=f"columns of {what}")
-    except InputError as error:
-        if any(map(is_total, (*rows, *columns))):
-            # Such as "All" among classes that are numbers.
-            raise InputError(error.message, hint=TOTALS_HINT) from None
-        raise
+    row_names = class_names(rows, name=f"rows of {what}")
+    column_names = class_names(columns, name=f"columns of {what}")
     if kind_of(row_names[0]) == "str" or kind_of(column_names[0]) != "str":
         return row_names, column_names
     by_text = {str(name): name for name in (*known, *row_names)}
@@ -320,8 +292,8 @@ def _cells(frame: Any, columns: list[object]) -> npt.NDArray[Any] | sp.csr_array
 
 def align_counts(
     cells: npt.NDArray[Any] | sp.csr_array,
-    rows: list[object],
-    columns: list[object],
+    rows: Sequence[object],
+    columns: Sequence[object],
     wanted: tuple[Label, ...] | None,
 ) -> tuple[CountMatrix, tuple[Label, ...]]:
     """Return the square matrix of a table whose rows and columns are in any order, and its names.
@@ -394,18 +366,30 @@ def is_total(name: object) -> bool:
 
 
 def kept_lines(
-    rows: Sequence[object], columns: Sequence[object], drop: Iterable[object]
-) -> tuple[list[int], list[int]]:
-    """Return which rows and columns stay when those named in ``drop`` are left out.
+    cells: Any,
+    rows: Sequence[_Name],
+    columns: Sequence[_Name],
+    *,
+    transpose: bool,
+    drop: Iterable[object],
+) -> tuple[Any, Sequence[_Name], Sequence[_Name]]:
+    """Return a table without the rows and columns named in ``drop``, with true classes on rows.
 
     Names are compared as text: a file has no other. A name may be on one axis only.
 
     Examples
     --------
-    >>> kept_lines(["a", "b"], ["a", "All", "b"], ["All"])
-    ([0, 1], [0, 2])
+    >>> cells, rows, columns = kept_lines(
+    ...     np.arange(6).reshape(2, 3), ["a", "b"], ["a", "All", "b"], transpose=True, drop=["All"]
+    ... )
+    >>> cells.tolist(), rows, columns
+    ([[0, 3], [2, 5]], ['a', 'b'], ['a', 'b'])
     """
+    if transpose:
+        cells, rows, columns = cells.T, columns, rows
     unwanted = {str(name): name for name in drop}
+    if not unwanted:
+        return cells, rows, columns
     known = {str(name) for name in (*rows, *columns)}
     unknown = [name for text, name in unwanted.items() if text not in known]
     if unknown:
@@ -413,22 +397,18 @@ def kept_lines(
             f"`drop` must name rows or columns, got {show(unknown)}.",
             hint=f"the names are {show(dict.fromkeys((*rows, *columns)))}.",
         )
-    kept_rows, kept_columns = (
-        [position for position, name in enumerate(axis) if str(name) not in unwanted]
-        for axis in (rows, columns)
+    at_rows, at_columns = (
+        [k for k, name in enumerate(axis) if str(name) not in unwanted] for axis in (rows, columns)
     )
-    return kept_rows, kept_columns
+    kept_rows, kept_columns = [rows[k] for k in at_rows], [columns[k] for k in at_columns]
+    return cells[at_rows][:, at_columns], kept_rows, kept_columns
 
 
 def refuse_transposed(rows: object, columns: object = None) -> None:
     r"""Raise if the names of the axes say that predicted classes are on rows.
 
-    Parameters
-    ----------
-    rows, columns : object
-        The names of both axes. The corner of a table is given alone: it names the rows, or both,
-        as in ``predicted \ true``. Only names that say nothing else count: "Predictions of model
-        A" may be a title.
+    The corner of a table is given alone: it names the rows, or both, as in ``predicted \ true``.
+    Only names that say nothing else count: "Predictions of model A" may be a title.
 
     Examples
     --------
@@ -477,26 +457,20 @@ def refuse_totals(counts: CountMatrix, names: Sequence[Label]) -> None:
     for position, name in enumerate(names):
         if not is_total(name) or len(names) < 2:
             continue
-        lines = _lines(counts, position)
+        chosen = np.arange(len(names)) == position
+        row, column = chosen @ counts, counts @ chosen
         # The sum over everything is twice the totals, which are counted with what they add up.
-        sums = [np.asarray(counts.sum(axis=axis)).ravel() for axis in (0, 1)]
+        sums = counts.sum(axis=0), counts.sum(axis=1)
         tolerance = 1e-3 if counts.dtype.kind == "f" else 1e-9
-        if lines[0].any() and all(
+        if row.any() and all(
             np.allclose(whole, 2.0 * line, rtol=tolerance, atol=0)
-            for line, whole in zip(lines, sums, strict=True)
+            for line, whole in zip((row, column), sums, strict=True)
         ):
             raise InputError(
                 f"Rows and columns must be classes, but those named {name!r} are the sums of the"
                 " others.",
                 hint=TOTALS_HINT,
             )
-
-
-def _lines(counts: CountMatrix, position: int) -> list[npt.NDArray[Any]]:
-    """Return one row and one column."""
-    chosen = np.zeros(counts.shape[0])
-    chosen[position] = 1.0
-    return [np.asarray(chosen @ counts), np.asarray(counts @ chosen)]
 
 
 def refuse_shares(counts: CountMatrix) -> None:

@@ -182,14 +182,14 @@ def _from_rows(
         return _foreign(header[0], first, options)
     if table["variance"]:
         raise InputError("Its tables must be the counts, then the variances.")
-    counts, names = _own(first, table)
+    counts, names = _own(first)
     variances = None
     if table["weighted"]:
         header = next(rows, [])
         after = _TABLE.fullmatch(header[0]) if header else None
         if after is None or not after["variance"]:
             raise InputError("It must have a second table, of the variances of its counts.")
-        variances, same_names = _own(_table(header, rows), after)
+        variances, same_names = _own(_table(header, rows))
         if same_names != names:
             raise InputError("Its two tables must name the same classes.")
     _refuse_more(rows)
@@ -227,13 +227,13 @@ def _table(header: list[str], rows: Iterator[list[str]]) -> _Table:
     return _Table(named, columns, np.stack(cells))
 
 
-def _own(table: _Table, corner: re.Match[str]) -> tuple[CountMatrix, list[str]]:
+def _own(table: _Table) -> tuple[CountMatrix, list[str]]:
     """Return the cells and names of a table of ours, in the order of its columns."""
     rows, columns = table.rows, table.columns
     if set(rows) != set(columns):
         strange = [name for name in (*rows, *columns) if (name in rows) != (name in columns)]
         raise InputError(f"Rows and columns must name the same classes, got {show(strange)}.")
-    cells, _ = align_counts(table.cells, list(rows), list(columns), tuple(columns))
+    cells, _ = align_counts(table.cells, rows, columns, tuple(columns))
     return cells, columns
 
 
@@ -254,14 +254,11 @@ def _refuse_more(rows: Iterable[list[str]]) -> None:
 
 def _foreign(corner: str, table: _Table, options: TableOptions) -> ConfusionMatrix:
     """Return the matrix of a table of another program."""
-    rows, columns, cells = table.rows, table.columns, table.cells
-    kept_rows, kept_columns = kept_lines(rows, columns, options.drop)
-    cells = cells[np.ix_(kept_rows, kept_columns)]
-    rows, columns = [rows[k] for k in kept_rows], [columns[k] for k in kept_columns]
-    if options.transpose:
-        cells, rows, columns = cells.T, columns, rows
-    else:
+    if not options.transpose:
         refuse_transposed(corner)
+    cells, rows, columns = kept_lines(
+        table.cells, table.rows, table.columns, transpose=options.transpose, drop=options.drop
+    )
     is_text = options.labels is not None and isinstance(options.labels[0], str)
     is_whole = not is_text and all(_WHOLE.fullmatch(name) for name in (*rows, *columns))
     row_names, column_names = (
@@ -271,10 +268,10 @@ def _foreign(corner: str, table: _Table, options: TableOptions) -> ConfusionMatr
     wanted = None if options.labels is None else (*options.labels, *options.outcomes)
     if wanted is None and set(row_names) == set(column_names):
         wanted = class_names(column_names, name="columns")
-    matrix, names = align_counts(cells, list(row_names), list(column_names), wanted)
+    matrix, names = align_counts(cells, row_names, column_names, wanted)
     refuse_totals(matrix, names)
     refuse_shares(matrix)
-    return options.named(ConfusionMatrix(matrix, names))
+    return options.named(ConfusionMatrix._of(Classes.of(names), Counts.trusted(matrix)))
 
 
 def _from_pairs(

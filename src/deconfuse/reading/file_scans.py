@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,32 +16,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from deconfuse._checks import show
+from deconfuse._memory import process_limits
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import find_column
 from deconfuse.reading.files import DataFile, Format, pyarrow
 
 if TYPE_CHECKING:
     import duckdb
-if TYPE_CHECKING:
-    import duckdb
-
 
 __all__ = [
     "INVALID",
+    "MARK",
     "NO_TYPE",
     "Scan",
-    "Typing",
-    "answers_of",
     "connect",
-    "is_harness",
     "make_scans",
     "refuse_several_filters",
-    "spill_folder",
     "validate_arrow",
 ]
 
+# Errors that a query of ours raises begin so, to be told from those of the engine.
+MARK = "deconfuse: "
+
 # Whether values come with types of the engine, as text, or as JSON.
-Typing: TypeAlias = Literal["native", "text", "json"]
+_Typing: TypeAlias = Literal["native", "text", "json"]
 
 _Layout = TypeVar("_Layout", bound=Hashable)
 
@@ -58,7 +55,6 @@ class Scan:
 
     Attributes
     ----------
-    files : tuple of DataFile
     columns : tuple of str
         Names as the files spell them.
     source, parameters
@@ -73,7 +69,7 @@ class Scan:
 
     files: tuple[DataFile, ...]
     columns: tuple[str, ...]
-    typing: Typing
+    typing: _Typing
     source: str
     parameters: tuple[Any, ...]
     prefix: str = "c"
@@ -95,13 +91,6 @@ class Scan:
 
 
 @contextmanager
-def spill_folder() -> Iterator[Path]:
-    """Give a folder for what is unpacked and what does not fit in memory."""
-    with tempfile.TemporaryDirectory(prefix="deconfuse-") as folder:
-        yield Path(folder)
-
-
-@contextmanager
 def connect(files: Sequence[DataFile], spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open DuckDB so that it can read these files and nothing else, and stay that way."""
     import duckdb
@@ -113,7 +102,7 @@ def connect(files: Sequence[DataFile], spill: Path) -> Iterator[duckdb.DuckDBPyC
         "python_enable_replacements": "false",
         "temp_directory": str(spill),
     }
-    limit = _process_limit()
+    limit = min(process_limits(), default=None)
     if limit is not None:
         # DuckDB knows the machine's memory, not the limit of a process: spill in time.
         config["memory_limit"] = f"{limit // 3 >> 20}MiB"
@@ -132,17 +121,6 @@ def connect(files: Sequence[DataFile], spill: Path) -> Iterator[duckdb.DuckDBPyC
         yield connection
     finally:
         connection.close()
-
-
-def _process_limit() -> int | None:
-    """Return how many bytes this process may have, if someone limited it."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits.
-        return None
-    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
-    return min(finite, default=None)
 
 
 def make_scans(
@@ -267,13 +245,9 @@ def _json_scans(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile]
                 " has none with a key.",
             )
         scan = Scan(tuple(members), columns, "json", source, parameters)
-        if is_harness(columns):
-            scan = replace(
-                scan,
-                columns=(*columns, "prediction"),
-                source=answers_of(source),
-                is_harness=True,
-            )
+        if set(columns) >= _HARNESS_COLUMNS and "prediction" not in columns:
+            answers = (*columns, "prediction")
+            scan = replace(scan, columns=answers, source=_answers_of(source), is_harness=True)
         scans.append(scan)
     return scans
 
@@ -409,16 +383,10 @@ def _described(
 
 # What the regular expressions of the harness give where they find no answer.
 INVALID = "[invalid]"
-_MARK = "deconfuse: "
-_COLUMNS = {"doc_id", "target", "filtered_resps"}
+_HARNESS_COLUMNS = {"doc_id", "target", "filtered_resps"}
 
 
-def is_harness(columns: Sequence[str]) -> bool:
-    """Return whether the keys of JSON objects are those of the harness, without predictions."""
-    return set(columns) >= _COLUMNS and "prediction" not in columns
-
-
-def answers_of(source: str) -> str:
+def _answers_of(source: str) -> str:
     """Return SQL for the objects of ``source`` with the answer of each as its prediction."""
     answers = "json_extract(json, '/filtered_resps')"
     choices = f"TRY_CAST(json_extract_string({answers}, '$[*][0]') AS DOUBLE[])"
@@ -435,9 +403,9 @@ def answers_of(source: str) -> str:
     answer = (
         f"CASE WHEN {is_text} THEN json_extract({answers}, '/0')"
         f" WHEN {is_choice} AND {is_position} AND {is_known} THEN {best}"
-        f" WHEN {is_choice} THEN error('{_MARK}Choices must have log-likelihoods and a target that"
+        f" WHEN {is_choice} THEN error('{MARK}Choices must have log-likelihoods and a target that"
         " is the position of the right one, got target ' || json_extract_string(json, '/target'))"
-        f" ELSE error('{_MARK}Every sample must have one answer, or a log-likelihood for every"
+        f" ELSE error('{MARK}Every sample must have one answer, or a log-likelihood for every"
         f" choice, got filtered_resps ' || left(CAST({answers} AS VARCHAR), 80)) END"
     )
     merged = f"json_merge_patch(json, json_object('prediction', {answer}))"

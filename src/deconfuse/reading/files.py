@@ -22,14 +22,12 @@ from deconfuse.reading.csv_matrix import long_fields
 __all__ = [
     "HEAD_SIZE",
     "DataFile",
-    "FileSet",
     "Format",
     "Header",
     "Paths",
     "expand_paths",
     "inspect_file",
     "pyarrow",
-    "stem_and_suffix",
 ]
 
 Format: TypeAlias = Literal["csv", "json", "parquet", "arrow", "npz"]
@@ -64,19 +62,9 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that can be read.
+    """A file as the caller named it, and ``plain``, what is read: itself, or what it unpacked to.
 
-    Attributes
-    ----------
-    path : Path
-        As the caller named it.
-    plain : Path
-        What is read: the file itself, or what it was unpacked to.
-    format : str
-    head : bytes
-        Its first MiB, unpacked.
-    header : Header or None
-        Of CSV only.
+    ``head`` is its first MiB, unpacked; only CSV has a ``header``.
     """
 
     path: Path
@@ -86,14 +74,14 @@ class DataFile:
     header: Header | None = None
 
 
-def stem_and_suffix(path: Path) -> tuple[str, str | None]:
+def _stem_and_suffix(path: Path) -> tuple[str, str | None]:
     """Return the name without the suffixes that we know, and that of its format.
 
     Examples
     --------
-    >>> stem_and_suffix(Path("a.b.csv.gz"))
+    >>> _stem_and_suffix(Path("a.b.csv.gz"))
     ('a.b', '.csv')
-    >>> stem_and_suffix(Path("notes.md"))
+    >>> _stem_and_suffix(Path("notes.md"))
     ('notes.md', None)
     """
     plain = Path(path.name)
@@ -104,21 +92,10 @@ def stem_and_suffix(path: Path) -> tuple[str, str | None]:
 
 
 def inspect_file(path: Path, spill: Path, max_decompressed: int | None = None) -> DataFile:
-    """Return what a file holds, after unpacking it where it is compressed.
+    """Return what a file holds, after unpacking it into a folder where it is compressed.
 
-    Parameters
-    ----------
-    path : Path
-    spill : Path
-        The folder to unpack into.
-    max_decompressed : int, optional
-        How many bytes a compressed file may unpack to; by default 1 GiB, or a hundred times its
-        size where that is more.
-
-    Raises
-    ------
-    InputError
-        If the file is empty, damaged, unreadable, or unpacks to too much.
+    It may unpack to ``max_decompressed`` bytes, by default 1 GiB, or a hundred times its size where
+    that is more.
     """
     try:
         if not path.is_file():
@@ -262,8 +239,6 @@ def _header_of(path: Path, head: bytes) -> Header:
             names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise InputError(f"File {str(path)!r} could not be read as CSV: {error}.") from error
-    if any("\ufffd" in name for name in names):
-        raise InputError(f"File {str(path)!r} is not UTF-8 text.", hint="save it as UTF-8.")
     return Header(tuple(names), delimiter)
 
 
@@ -302,39 +277,21 @@ Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class FileSet:
-    """The files to count, sorted as they were found.
+class _FileSet:
+    """The files to count, sorted as they were found, each once.
 
-    Attributes
-    ----------
-    paths : tuple of Path
-        Each once.
-    partitioned : bool
-        Whether they lie in folders named ``column=value``, as Spark and Dask write partitions.
+    Partitioned are those in folders named ``column=value``, as Spark and Dask write them.
     """
 
     paths: tuple[Path, ...]
     partitioned: bool = False
 
 
-def expand_paths(paths: Paths) -> FileSet:
-    """Return the files that are meant.
+def expand_paths(paths: Paths) -> _FileSet:
+    """Return the files that paths mean: files, folders (all data files below), or patterns.
 
-    Parameters
-    ----------
-    paths : path, or iterable of paths
-        Each a file, a folder (all the data files below it), or a pattern with ``*``, ``?``,
-        ``[...]`` or ``**``. A file whose name has such characters is taken by its name first.
-
-    Returns
-    -------
-    FileSet
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, a pattern matches nothing, a folder holds no data files, or a file
-        is there twice: named again, behind a link, or in two formats.
+    A file whose name has ``*``, ``?`` or ``[...]`` is taken by its name first. No file may be there
+    twice: named again, behind a link, or in two formats.
 
     Examples
     --------
@@ -347,30 +304,23 @@ def expand_paths(paths: Paths) -> FileSet:
     """
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         paths = [paths]
-    elif hasattr(paths, "columns") or hasattr(paths, "read"):
-        # A data frame gives the names of its columns, an open file its lines.
-        raise _not_a_path(paths)
-    found: list[FileSet] = []
+    found: list[_FileSet] = []
     for path in paths:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-            raise _not_a_path(path)
+            raise InputError(
+                f"`path` must be a path or several of them, got {type(path).__name__}.",
+                hint="to count a data frame, use ConfusionMatrix.from_frame; of an open file, give"
+                " the path.",
+            )
         found.append(_expand(os.fspath(path)))
     if not found:
         raise InputError("`path` must name at least one file, got none.")
     files = tuple(file for part in found for file in part.paths)
     _refuse_repeated(files)
-    return FileSet(files, any(part.partitioned for part in found))
+    return _FileSet(files, any(part.partitioned for part in found))
 
 
-def _not_a_path(given: object) -> InputError:
-    return InputError(
-        f"`path` must be a path or several of them, got {type(given).__name__}.",
-        hint="to count a data frame, use ConfusionMatrix.from_frame; of an open file, give the"
-        " path.",
-    )
-
-
-def _expand(text: str) -> FileSet:
+def _expand(text: str) -> _FileSet:
     if not text.strip():
         # It would mean the folder one is in, with all that is below it.
         raise InputError(
@@ -387,13 +337,13 @@ def _expand(text: str) -> FileSet:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"File {show([text])} cannot be read: {reason}.") from error
     if exists:
-        return FileSet((path,))
+        return _FileSet((path,))
     if glob.has_magic(text):
         return _matches(str(path))
     raise InputError(f"File {text!r} does not exist.")
 
 
-def _matches(pattern: str) -> FileSet:
+def _matches(pattern: str) -> _FileSet:
     # As with dots, a name with a leading underscore is meant only where the pattern has one: so
     # jobs mark what they are done with.
     takes_marks = os.path.basename(pattern).startswith("_")
@@ -417,20 +367,20 @@ def _matches(pattern: str) -> FileSet:
         steps = Path(pattern).parts
         fixed = next(at for at, step in enumerate(steps) if glob.has_magic(step))
         within = (file.parts[fixed:-1] for file in files)
-        return FileSet(tuple(files), all(any("=" in step for step in steps) for steps in within))
+        return _FileSet(tuple(files), all(any("=" in step for step in steps) for steps in within))
     parts = [_folder(match) for match in folders]
     merged = tuple(file for part in parts for file in part.paths)
     named = all("=" in folder.name for folder in folders)
-    return FileSet(merged, named or all(part.partitioned for part in parts))
+    return _FileSet(merged, named or all(part.partitioned for part in parts))
 
 
-def _folder(folder: Path) -> FileSet:
+def _folder(folder: Path) -> _FileSet:
     files = sorted(_files_below(folder))
-    chosen = [file for file in files if stem_and_suffix(file)[1] is not None] or files
+    chosen = [file for file in files if _stem_and_suffix(file)[1] is not None] or files
     if not chosen:
         raise InputError(f"Folder {str(folder)!r} holds no data files.")
     partitioned = all("=" in file.relative_to(folder).parts[0] for file in chosen)
-    return FileSet(tuple(chosen), partitioned)
+    return _FileSet(tuple(chosen), partitioned)
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -458,9 +408,9 @@ def _refuse_repeated(files: Sequence[Path]) -> None:
     """Raise if a file is there twice: named again, behind a link, or in two formats."""
     seen: dict[object, Path] = {}
     for file in files:
-        stem = os.path.join(os.path.abspath(file.parent), stem_and_suffix(file)[0])
+        stem = os.path.join(os.path.abspath(file.parent), _stem_and_suffix(file)[0])
         # A name without a suffix that we know is no copy of one with it.
-        keys = [os.path.realpath(file), stem if stem_and_suffix(file)[1] else ""]
+        keys = [os.path.realpath(file), stem if _stem_and_suffix(file)[1] else ""]
         for key in filter(None, keys):
             if key in seen and seen[key] is not file:
                 raise InputError(

@@ -22,8 +22,8 @@ from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import (
     ColumnChoice,
+    Columns,
     ScoreColumns,
-    Scores,
     choose_columns,
     read_scores,
     refuse_unknown_scores,
@@ -41,7 +41,7 @@ from deconfuse.reading.pairs import (
 from deconfuse.reading.sequences import count_columns
 from deconfuse.reading.tally import on_threads
 
-__all__ = ["add_position", "count_frame"]
+__all__ = ["count_frame"]
 
 _ENGINES = "pandas, Polars, PyArrow, DuckDB, Dask, PySpark or Ibis"
 
@@ -51,34 +51,26 @@ _TRUE, _PRED, _WEIGHT, _ROWS = "true", "pred", "weight", "rows"
 
 def count_frame(
     frame: Any,
-    *,
-    label: str = "label",
-    prediction: str = "prediction",
-    weight: str | None = None,
-    scores: Scores | None = None,
-    threshold: float | None = None,
+    columns: Columns,
     options: ClassOptions = ClassOptions(),  # noqa: B008 - frozen
 ) -> ConfusionMatrix:
-    """Count two columns of a data frame inside its own engine.
-
-    See `deconfuse.ConfusionMatrix.from_frame`. Only distinct pairs leave the engine, and at most
-    25 million of them. Lazy frames are not collected; Polars runs them on its streaming engine.
-    """
+    """Count two columns of a data frame inside its own engine; see `ConfusionMatrix.from_frame`."""
     table = _open(frame)
-    asked = read_scores(scores, table.names, threshold)
-    columns = choose_columns(
-        table.names, label=label, prediction=None if asked else prediction, weight=weight
-    )
-    for column in (columns.label, columns.prediction):
+    scores = read_scores(columns.scores, table.names, columns.threshold)
+    chosen = choose_columns(table.names, columns)
+    for column in (chosen.label, chosen.prediction):
         if column is not None:
             _check_dtype(table.dtype(column), column)
-    if columns.weight is not None:
-        _check_weight_dtype(table.dtype(columns.weight), columns.weight)
-    if asked is not None:
-        return _count_scores(table, columns, asked, options)
-    pairs = _count_arrays(table, columns)
+    if chosen.weight is not None and not table.dtype(chosen.weight).is_numeric():
+        raise InputError(
+            f"Weights must be numbers, got {table.dtype(chosen.weight)} in column"
+            f" {chosen.weight!r}."
+        )
+    if scores is not None:
+        return _count_scores(table, chosen, scores, options)
+    pairs = _count_arrays(table, chosen)
     if pairs is None:
-        pairs = _group(table.frame.select(*_roles(table, columns)), columns)
+        pairs = _group(table.frame.select(*_roles(table, chosen)), chosen)
     return matrix_of(pairs, options)
 
 
@@ -104,23 +96,22 @@ _SYNTAX = frozenset(".'\"")
 
 def _open(frame: Any) -> _Table:
     frame = as_frame(frame)
+    is_spark = hasattr(frame, "sparkSession")
     try:
-        if hasattr(frame, "sparkSession"):
-            # Spark reads dots and backticks in a name as syntax, so columns go by position.
-            names = list(frame.columns)
-            ours = [f"c{position}" for position in range(len(names))]
-            lazy = nw.from_native(frame.toDF(*ours)).lazy()
-            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
         lazy = nw.from_native(frame).lazy()
-        names = list(lazy.collect_schema())
-        if lazy.implementation.is_duckdb() and any(_SYNTAX & set(name) for name in names):
+        names = list(frame.columns if is_spark else lazy.collect_schema())
+        spelled = [f"c{position}" for position in range(len(names))]
+        if is_spark:
+            # Spark reads dots and backticks in a name as syntax, so columns go by position.
+            lazy = nw.from_native(frame.toDF(*spelled)).lazy()
+        elif lazy.implementation.is_duckdb() and any(_SYNTAX & set(name) for name in names):
             # So does DuckDB before 2.0, with dots and quotes.
-            ours = [f"c{position}" for position in range(len(names))]
             quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-            pairs = zip(quoted, ours, strict=True)
-            lazy = nw.from_native(frame.project(", ".join(f"{a} AS {b}" for a, b in pairs))).lazy()
-            return _Table(lazy, names, dict(zip(names, ours, strict=True)), frame)
-        return _Table(lazy, names, {name: name for name in names}, frame)
+            renamed = [f"{name} AS {ours}" for name, ours in zip(quoted, spelled, strict=True)]
+            lazy = nw.from_native(frame.project(", ".join(renamed))).lazy()
+        else:
+            spelled = names
+        return _Table(lazy, names, dict(zip(names, spelled, strict=True)), frame)
     except DuplicateError as error:
         raise InputError(f"`frame` must have distinct column names. {error}") from error
     except (NarwhalsError, FileNotFoundError) as error:
@@ -141,11 +132,6 @@ def _check_dtype(dtype: Any, column: str) -> None:
             f" {dtype}.",
             hint=ONE_CLASS_HINT if dtype.is_nested() else None,
         )
-
-
-def _check_weight_dtype(dtype: Any, column: str) -> None:
-    if not dtype.is_numeric():
-        raise InputError(f"Weights must be numbers, got {dtype} in column {column!r}.")
 
 
 def _roles(table: _Table, columns: ColumnChoice) -> list[nw.Expr]:
@@ -171,12 +157,11 @@ def _groupable(table: _Table, name: str) -> nw.Expr:
 def _count_scores(
     source: _Table, columns: ColumnChoice, scores: ScoreColumns, options: ClassOptions
 ) -> ConfusionMatrix:
-    chosen, n_scores = add_position(
+    chosen, n_scores = _add_position(
         source.frame, scores, spelled=source.spelled, keep=_roles(source, columns), name=_PRED
     )
     pairs = _group(chosen, columns, scores=scores)
-    classes = scores.class_list(n_scores, pairs.true.values, options)
-    return matrix_of(scores.named(pairs, classes), scores.options(options, classes, pairs))
+    return matrix_of(*scores.resolve(pairs, n_scores, options))
 
 
 def _count_arrays(table: _Table, columns: ColumnChoice) -> PairSums | None:
@@ -215,13 +200,9 @@ def _group(
     try:
         grouped = collect(_limited(chosen.group_by(_TRUE, _PRED).agg(*sums)))
     except TypeError as error:
-        # pandas finds out about lists in object columns only when it hashes them.
-        if "unhashable" not in str(error):
-            raise
+        # pandas and Dask find out about lists in object columns only when they hash them.
         raise InputError(
-            "Columns must hold one class per sample (int, str, bool or date), got lists or"
-            f" dictionaries ({error}).",
-            hint=ONE_CLASS_HINT,
+            f"The frame could not be grouped by its classes: {error}.", hint=ONE_CLASS_HINT
         ) from error
     refuse_too_many_pairs(len(grouped))
     rows = grouped[_ROWS].to_numpy().astype(np.int64)
@@ -254,7 +235,7 @@ def _floats(series: nw.Series[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(series.cast(nw.Float64()).to_numpy(), dtype=np.float64)
 
 
-def add_position(
+def _add_position(
     frame: nw.LazyFrame[Any],
     scores: ScoreColumns,
     *,

@@ -115,20 +115,7 @@ class PairSums:
 
 
 def matrix_of(pairs: PairSums, options: ClassOptions = ClassOptions()) -> ConfusionMatrix:  # noqa: B008
-    """Return the confusion matrix of distinct pairs.
-
-    Raises
-    ------
-    InputError
-        If there are no samples, labels are missing, predictions are missing and no outcome takes
-        them, values are of mixed types, or a value is not in ``labels``.
-
-    Warns
-    -----
-    DeconfuseWarning
-        If labels and predictions share no class, or class names differ only in case and outer
-        spaces.
-    """
+    """Return the confusion matrix of distinct pairs, as `ConfusionMatrix.from_predictions` says."""
     return matrix_and_places(pairs, options)[0]
 
 

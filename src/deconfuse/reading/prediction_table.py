@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +29,15 @@ from deconfuse.reading.column_names import (
 from deconfuse.reading.count_tables import TableOptions
 from deconfuse.reading.file_scans import (
     INVALID,
+    MARK,
     Scan,
     connect,
     make_scans,
     refuse_several_filters,
-    spill_folder,
     validate_arrow,
 )
 from deconfuse.reading.files import DataFile, Paths, expand_paths, inspect_file
-from deconfuse.reading.label_columns import ONE_CLASS_HINT, LabelColumn, open_column
+from deconfuse.reading.label_columns import ONE_CLASS_HINT, Column, LabelColumn, open_column
 from deconfuse.reading.matrix_files import load_matrices, refuse_columns
 from deconfuse.reading.pairs import (
     CodedColumn,
@@ -49,7 +50,6 @@ from deconfuse.reading.pairs import (
     validate_weights,
 )
 from deconfuse.reading.queries import (
-    MARK,
     Chosen,
     Extra,
     Query,
@@ -68,10 +68,7 @@ __all__ = [
     "Rows",
     "TwoModels",
     "count_file",
-    "fetched_pairs",
-    "located",
     "open_table",
-    "present_values",
 ]
 
 
@@ -84,24 +81,9 @@ def open_table(
 ) -> PredictionTable | ConfusionMatrix:
     """Open files: a table of predictions, or the matrix that they hold.
 
-    This is the only place that tells one from the other.
-
-    Parameters
-    ----------
-    path : path, or iterable of paths
-        CSV, TSV, Parquet, JSON lines, Arrow IPC, or matrices that were saved.
-    options : TableOptions
-        How to read a matrix.
-    has_scores : bool
-        If scores are asked for, a table of names and numbers is one of scores, not of counts.
-    max_decompressed : int, optional
-        How many bytes each compressed file may unpack to; by default 1 GiB, or a hundred times its
-        size where that is more.
-
-    Returns
-    -------
-    PredictionTable or ConfusionMatrix
-        A table must be closed: use it in a ``with`` statement. Several matrices are merged.
+    This is the only place that tells one from the other; ``options`` say how to read a matrix.
+    Where scores are asked for, a table of names and numbers is one of scores, not of counts.
+    Several matrices are merged. A table must be closed: use it in a ``with`` statement.
 
     Examples
     --------
@@ -115,7 +97,8 @@ def open_table(
     """
     found = expand_paths(path)
     with ExitStack() as stack:
-        spill = stack.enter_context(spill_folder())
+        # For what is unpacked, and what does not fit in memory.
+        spill = Path(stack.enter_context(TemporaryDirectory(prefix="deconfuse-")))
         files = [inspect_file(file, spill, max_decompressed) for file in found.paths]
         with _explained(files):
             saved = load_matrices(files, options, is_scored=has_scores)
@@ -134,24 +117,7 @@ def count_file(
     *,
     max_decompressed: int | None = None,
 ) -> ConfusionMatrix:
-    """Count two columns of files without loading them: see `ConfusionMatrix.from_file`.
-
-    Parameters
-    ----------
-    path : path, or iterable of paths
-    columns : Columns
-        What to count in a table of predictions.
-    classes : ClassOptions
-        Which values are classes and which are outcomes.
-    options : TableOptions
-        How to read a matrix.
-    max_decompressed : int, optional
-        As in `open_table`.
-
-    Returns
-    -------
-    ConfusionMatrix
-    """
+    """Count two columns of files without loading them: see `ConfusionMatrix.from_file`."""
     opened = open_table(
         path,
         options=options,
@@ -205,7 +171,7 @@ class PredictionTable:
         chosen = self._choose(columns)
         with _explained(self._files):
             found = self._fetch(pair_query(chosen), chosen)
-            pairs, options = fetched_pairs(found, chosen, classes)
+            pairs, options = _fetched_pairs(found, chosen, classes)
         return matrix_of(pairs, self._with_invalid(options, pairs.pred.values))
 
     def rows(
@@ -220,25 +186,10 @@ class PredictionTable:
     ) -> Rows:
         """Return the first rows behind every cell, or all; of scores the most confident ones.
 
-        Parameters
-        ----------
-        columns, classes
-            As in `count`.
-        id, image, text : str, optional
-            Columns that name and show a sample. A picture is a path, taken from the folder of the
-            table where it is relative, or the bytes of a file, as Parquet can hold them.
-        per_cell : int or None
-            How many rows of a cell to take; None for all rows.
-
-        Returns
-        -------
-        Rows
-            In the order of the files, with the classes and outcomes that `count` counts.
-
-        Raises
-        ------
-        InputError
-            As `count`; also if a picture, a text or an id is missing.
+        ``id``, ``image`` and ``text`` are columns that name and show a sample; all must have a
+        value in every row. A picture is a path, taken from the folder of the table where it is
+        relative, or the bytes of a file, as Parquet can hold them. ``per_cell=None`` takes all
+        rows. They are in the order of the files, with the classes and outcomes that `count` counts.
         """
         chosen = self._choose(replace(columns, weight=None))
         extras = [
@@ -249,16 +200,16 @@ class PredictionTable:
         with _explained(self._files):
             query = sample_query(chosen, extras, per_cell)
             found = self._fetch(query, chosen, [extra.column for extra in extras])
-            pairs, options = fetched_pairs(found, chosen, classes)
+            pairs, options = _fetched_pairs(found, chosen, classes)
         true, pred = row_names(pairs, self._with_invalid(options, pairs.pred.values))
-        shown = {extra.role: present_values(found[extra.role], extra.column) for extra in extras}
+        shown = {extra.role: _present_values(found[extra.role], extra.column) for extra in extras}
         folder = self._files[0].path.parent
         images = shown.get("image")
         return Rows(
             true,
             pred,
             shown.get("id", found["row"].tolist()),
-            None if images is None else [located(value, folder) for value in images],
+            None if images is None else [_located(value, folder) for value in images],
             shown.get("text"),
             found.get("score"),
         )
@@ -287,7 +238,7 @@ class PredictionTable:
             found = self._fetch(model_query(chosen, second), chosen, [second])
             sides = []
             for pred in (("pred_value", first), ("other_value", second)):
-                pairs, options = fetched_pairs(found, chosen, classes, pred=pred)
+                pairs, options = _fetched_pairs(found, chosen, classes, pred=pred)
                 sides.append(row_names(pairs, self._with_invalid(options, pairs.pred.values)))
         (true, one), (again, two) = sides
         if len(true) and type(true[0]) is not type(again[0]):
@@ -307,10 +258,9 @@ class PredictionTable:
                     refuse_several_filters(self._connection, scan, asked.where)
         scores = read_scores(asked.scores, self.columns, asked.threshold)
         key = (asked.label, None if scores else asked.prediction)
-        known_label, known_prediction = self._choices.get(key, key)
-        choice = choose_columns(
-            self.columns, label=known_label, prediction=known_prediction, weight=asked.weight
-        )
+        label, prediction = self._choices.get(key, key)
+        known = replace(asked, label=label, prediction=prediction or asked.prediction)
+        choice = choose_columns(self.columns, known)
         refuse_mixed_files(self._scans, choice.label, "label")
         if choice.prediction is not None:
             refuse_mixed_files(self._scans, choice.prediction, "prediction")
@@ -416,30 +366,17 @@ class TwoModels:
         return one.reindex(classes), two.reindex(classes)
 
 
-def fetched_pairs(
+def _fetched_pairs(
     found: dict[str, Any],
     chosen: Chosen,
     options: ClassOptions,
     *,
     pred: tuple[str, str] | None = None,
 ) -> tuple[PairSums, ClassOptions]:
-    """Return labels and predictions of a query, distinct pairs or row by row.
+    """Return labels and predictions of a query, distinct pairs or row by row, and the options.
 
-    Parameters
-    ----------
-    found : dict of arrays
-        With the columns true_value, pred_value and rows; without rows, each stands for one.
-    chosen : Chosen
-        What was asked for.
-    options : ClassOptions
-    pred : (key, column), optional
-        Where other predictions are, of which column.
-
-    Returns
-    -------
-    PairSums
-    ClassOptions
-        Also with every class of a score, if none are asked for.
+    ``pred`` is the key and the column of other predictions. With scores and no classes asked for,
+    the options get every class of a score.
     """
     choice, scores = chosen.columns, chosen.scores
     rows = np.asarray(found.get("rows", np.ones(len(found["true_value"]))), dtype=np.int64)
@@ -472,8 +409,7 @@ def fetched_pairs(
     pairs = PairSums.of(true, second, rows, weights, is_text=is_text)
     if scores is None:
         return pairs, options
-    classes = scores.class_list(_n_scores(found, chosen), true.values, options)
-    return scores.named(pairs, classes), scores.options(options, classes, pairs)
+    return scores.resolve(pairs, _n_scores(found, chosen), options)
 
 
 def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: bool) -> CodedColumn:
@@ -482,7 +418,7 @@ def _column(values: Any, name: str, rows: npt.NDArray[np.int64], *, is_json: boo
     if not is_json:
         return column
     read = [None if text is None else _from_json(str(text), name) for text in column.values]
-    again = CodedColumn.of(_labels(_objects(read), column.name), np.zeros(len(read), np.int64))
+    again = CodedColumn.of(LabelColumn(column.name, Column.of(read)), np.zeros(len(read), np.int64))
     codes = again.codes[column.codes]
     # NaN, which Python's json writes though JSON has none, is known to be missing only now.
     is_missing = np.array([value is None for value in again.values], dtype=bool)[codes]
@@ -532,17 +468,11 @@ def _from_json(text: str, column: str) -> Any:
     return value
 
 
-def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def _floats(values: Any) -> npt.NDArray[np.float64]:
     return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
 
 
-def present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
+def _present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
     """Return the values of a column that must have one in every row."""
     missing = int(np.ma.getmaskarray(values).sum())
     if missing:
@@ -554,7 +484,7 @@ def present_values(values: npt.NDArray[Any], column: str) -> list[Any]:
     return list(np.ma.getdata(values).tolist())
 
 
-def located(image: Any, folder: Path) -> Any:
+def _located(image: Any, folder: Path) -> Any:
     """Return the bytes of a picture, or its path, beside the table where it is there."""
     if not isinstance(image, str):
         return bytes(image)

@@ -13,12 +13,11 @@ from typing import Any, Literal, TypeAlias
 
 from deconfuse.errors import InputError
 from deconfuse.reading.column_names import ColumnChoice, ScoreColumns
-from deconfuse.reading.file_scans import NO_TYPE, Scan
+from deconfuse.reading.file_scans import MARK, NO_TYPE, Scan
 from deconfuse.reading.label_columns import ONE_CLASS_HINT
 from deconfuse.reading.pairs import MAX_PAIRS
 
 __all__ = [
-    "MARK",
     "Chosen",
     "Extra",
     "Query",
@@ -27,8 +26,6 @@ __all__ = [
     "refuse_mixed_files",
     "sample_query",
 ]
-
-MARK = "deconfuse: "
 
 _Kind: TypeAlias = Literal["int", "float", "str", "bool", "date", "null"]
 

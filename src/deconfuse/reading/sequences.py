@@ -48,17 +48,7 @@ def count_with_positions(
 ) -> tuple[ConfusionMatrix, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Count two columns and return the row and the column of every sample, in one pass.
 
-    Parameters
-    ----------
-    y_true, y_pred : sequences of one length
-        As in `deconfuse.ConfusionMatrix.from_predictions`.
-    options : ClassOptions
-
-    Returns
-    -------
-    matrix : ConfusionMatrix
-    rows, columns : ndarray of shape (n_samples,)
-        Positions in ``matrix.labels``; outcomes follow them, in the order of ``matrix.outcomes``.
+    Outcomes follow the classes, in the order of ``matrix.outcomes``.
 
     Examples
     --------
