@@ -18,7 +18,7 @@ from deconfuse.errors import InputError
 __all__ = ["ClassOptions", "Classes", "infer_kind", "parse_label"]
 
 # Only the usual spelling of a number is a number: "007" and "+7" are names.
-_INT = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
+_INT = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WORDS_FOR_MISSING = frozenset(["nan", "NaN", "NAN", "<NA>", "NA", "N/A", "null", "NULL", "None"])
@@ -207,7 +207,8 @@ def parse_label(text: str, kind: LabelKind) -> Label | None:
     if kind == "str":
         return text
     if kind == "int":
-        return int(text.split(".", maxsplit=1)[0]) if _INT.fullmatch(text) else None
+        value = int(text.split(".", maxsplit=1)[0]) if _INT.fullmatch(text) else None
+        return value if value is not None and -(2**63) <= value < 2**63 else None
     if kind == "bool":
         return _BOOLS.get(text)
     if not _DATE.fullmatch(text):

@@ -148,7 +148,7 @@ class ConfusionMatrix(ShownMatrix):
         missing : str, optional
             The outcome that takes missing predictions. A missing label stays an error.
         normalize_text : bool
-            Ignore case and outer spaces of text. A warning says how many values this changed.
+            Ignore case and outer spaces of text. A warning says how many spellings this changed.
 
         Returns
         -------

@@ -27,7 +27,8 @@ from tests.support import require
 pytestmark = pytest.mark.filterwarnings("ignore::deconfuse.errors.DeconfuseWarning")
 
 KINDS: dict[str, st.SearchStrategy[Any]] = {
-    "ints": st.integers(-(2**62), 2**62),
+    # All of 64 bits, and both ends more often than chance would.
+    "ints": st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 10**18, 2**63 - 1]),
     "few ints": st.integers(0, 5),
     "whole floats": st.integers(-5, 5).map(float),
     "fractions": st.sampled_from([0.5, 1.0, 2.0]),

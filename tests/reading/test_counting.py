@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from deconfuse import ConfusionMatrix, InputError
+from deconfuse import ConfusionMatrix, DeconfuseWarning, InputError
 from deconfuse.reading.label_columns import CHUNK
 from tests.support import require
 
@@ -346,3 +346,11 @@ def test_an_outcome_in_any_spelling_with_normalize_text(answer: str) -> None:
     )
     assert cm.outcomes == ("N/A",)
     assert cm.outcome_counts.tolist() == [[1], [0]]
+
+
+def test_changed_spellings_are_counted_whatever_samples_weigh() -> None:
+    with pytest.warns(DeconfuseWarning, match="changed 2 spellings, such as 'A ' to 'a'"):
+        ConfusionMatrix.from_predictions(
+            ["A ", "b", "A "], ["a", "B", "a"], labels=["a", "b"], sample_weight=[0.2, 0.3, 0.4],
+            normalize_text=True,
+        )  # fmt: skip

@@ -267,23 +267,18 @@ def _folded(text: str) -> str:
 
 
 def _warn_of_changes(columns: tuple[_Sorted, _Sorted], pairs: PairSums) -> None:
-    """Say how many values of text `normalize_text` spelled otherwise."""
-    changed: dict[str, str] = {}
-    n_changed = 0
-    for axis, column in enumerate(columns):
-        values = (pairs.true, pairs.pred)[axis].values
-        n_samples = pairs.sums.sum(axis=1 - axis)
-        for code, name in column.labels.items():
-            value = values[code]
-            if isinstance(value, str) and isinstance(name, str) and value != name:
-                changed.setdefault(value, name)
-                n_changed += int(n_samples[code])
+    """Say how many spellings `normalize_text` changed."""
+    changed = {
+        value: name
+        for column, coded in zip(columns, (pairs.true, pairs.pred), strict=True)
+        for value, name in ((coded.values[code], name) for code, name in column.labels.items())
+        if isinstance(value, str) and isinstance(name, str) and value != name
+    }
     if changed:
-        example = next(iter(changed.items()))
+        value, name = next(iter(changed.items()))
         warn(
-            f"`normalize_text` changed {plural(n_changed, 'value', 'values')}, such as"
-            f" {example[0]!r} to"
-            f" {example[1]!r}.",
+            f"`normalize_text` changed {plural(len(changed), 'spelling', 'spellings')}, such as"
+            f" {value!r} to {name!r}.",
             DeconfuseWarning,
         )
 
