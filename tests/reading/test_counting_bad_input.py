@@ -96,6 +96,7 @@ FAR_TIMES = np.array(["20000-01-01"], "M8[s]")
 NO_CLASS = "must be int, str, bool or date, got "
 NO_COLUMN = "`y_true` must be a one-dimensional sequence, got"
 SEVERAL = "`y_true` must be one-dimensional, got several values for each sample"
+A_DICTIONARY = "`y_true` must be one-dimensional, got a dictionary for each sample"
 
 
 @pytest.mark.parametrize(
@@ -118,12 +119,15 @@ SEVERAL = "`y_true` must be one-dimensional, got several values for each sample"
         ([b"bytes"], NO_CLASS, "name classes by"),
         ([datetime.datetime(2024, 1, 1, 12)], NO_CLASS, "name classes by"),
         ([object()], NO_CLASS, "name classes by"),
-        ([(1, 2)], SEVERAL, "argmax"),
-        ([{"label": "a"}], SEVERAL, r"`guesses\[:, 0\]`; .* count one matrix per label"),
+        ([(1, 2)], SEVERAL, r"the first, `\[guesses\[0\] for guesses in output\]`;"),
+        ([{"a"}, {"a", "b"}], SEVERAL, "count one matrix per label"),
+        ([{"label": "a"}], A_DICTIONARY, r"`\[guess\['label'\] for guess in output\]`"),
+        ([{"labels": ["a", "b"]}], A_DICTIONARY, r"`\[guess\['labels'\]\[0\] for"),
+        ([[{"label": "a", "score": 1}]], "got a list of dict", r"\['score'\]\)\['label'\] for"),
         ([[0.1, 0.9], [0.8, 0.2]], SEVERAL, "argmax"),
-        (pl.Series([{"a": 1}, {"a": 2}]), SEVERAL, "argmax"),
+        (pl.Series([{"a": 1}, {"a": 2}]), A_DICTIONARY, "names alone"),
         (pl.Series([[1], [2]]), SEVERAL, "argmax"),
-        (np.eye(3), r"one-dimensional, got shape \(3, 3\)", r"argmax\(axis=1\)"),
+        (np.eye(3), r"one-dimensional, got shape \(3, 3\)", r"argmax.*first, `guesses\[:, 0\]`;"),
         (pd.DataFrame({"y": [1], "z": [1]}), r"one-dimensional, got shape \(1, 2\)", "argmax"),
         (np.ones((3, 1), int), r"one-dimensional, got shape \(3, 1\)", r"\.ravel\(\)"),
         (np.array(3), r"one-dimensional, got shape \(\)", "argmax"),

@@ -180,7 +180,7 @@ class LabelColumn:
         if isinstance(piece, list):
             return self._encode_list(piece)
         if piece.ndim != 1:
-            raise _several_values(self.name)
+            raise _not_one_value(self.name, piece)
         if not piece.dtype.isnative:
             piece = piece.astype(piece.dtype.newbyteorder("="))
         kind = piece.dtype.kind
@@ -253,7 +253,7 @@ class LabelColumn:
 
     def _as_label(self, value: Any) -> Label:
         if isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
-            raise _several_values(self.name)
+            raise _not_one_value(self.name, value)
         if isinstance(value, (float, np.floating)):
             self._check_whole(float(value))
         label = as_label(value, what=self.name)
@@ -297,7 +297,7 @@ def open_column(values: Any, *, name: str) -> Column:
     values = _unwrapped(values)
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
-        raise _wrong_shape(name, tuple(int(size) for size in shape))
+        raise _not_one_dimensional(name, tuple(int(size) for size in shape))
     if isinstance(values, np.ndarray):
         return Column.of(values)
     if isinstance(values, (list, tuple, range)):
@@ -316,7 +316,7 @@ def open_column(values: Any, *, name: str) -> Column:
         return Column(len(series), lambda start, stop: read_series(series[start:stop]))
     array = np.asarray(values)
     if array.ndim != 1:
-        raise _wrong_shape(name, array.shape)
+        raise _not_one_dimensional(name, array.shape)
     return Column.of(array)
 
 
@@ -402,25 +402,43 @@ def _coded_by_polars(series: Any) -> Coded:
     return Coded(codes.to_numpy(), values.to_list())
 
 
-def _not_one_dimensional(name: str, given: str, *, is_column: bool = False) -> InputError:
-    """Return the error for scores, lists and tables where one class per sample was expected."""
+def _not_one_dimensional(name: str, shape: tuple[int, ...]) -> InputError:
+    """Return the error for scores and tables where a column was expected."""
     hint = (
         "give one class per sample: of scores the highest, `scores.argmax(axis=1)`; of ranked"
         f" guesses (top-k) the first, `guesses[:, 0]`; {_ONE_MATRIX_PER_LABEL}."
     )
-    if is_column:
+    if len(shape) == 2 and shape[1] == 1:
         hint = "flatten it with `.ravel()`, or select the column."
     return InputError(
-        f"{name[0].upper()}{name[1:]} must be one-dimensional, got {given}.", hint=hint
+        f"{name[0].upper()}{name[1:]} must be one-dimensional, got shape {shape}.", hint=hint
     )
 
 
-def _several_values(name: str) -> InputError:
-    return _not_one_dimensional(name, "several values for each sample")
-
-
-def _wrong_shape(name: str, shape: tuple[int, ...]) -> InputError:
-    return _not_one_dimensional(name, f"shape {shape}", is_column=shape[1:] == (1,))
+def _not_one_value(name: str, value: object) -> InputError:
+    """Return the error for a column that has a list or a dictionary for each sample."""
+    given = "several values"
+    if isinstance(value, dict):
+        # As pipelines for classification give it, and for zero-shot classification.
+        name_of = "['labels'][0]" if "labels" in value else "['label']"
+        given = "a dictionary"
+        hint = f"give the names alone: `[guess{name_of} for guess in output]`."
+    elif isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+        given = "a list of dictionaries"
+        hint = (
+            "give the name with the highest score: `[max(guesses, key=lambda guess:"
+            " guess['score'])['label'] for guesses in output]`."
+        )
+    else:
+        hint = (
+            "give one class per sample: of ranked guesses (top-k) the first, `[guesses[0] for"
+            " guesses in output]`; of scores the highest, `np.argmax(scores, axis=1)`;"
+            f" {_ONE_MATRIX_PER_LABEL}."
+        )
+    return InputError(
+        f"{name[0].upper()}{name[1:]} must be one-dimensional, got {given} for each sample.",
+        hint=hint,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,7 +476,7 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
         piece = table[piece.codes].tolist()
     array = piece if isinstance(piece, np.ndarray) else np.array(piece, dtype=object)
     if array.ndim != 1:
-        raise _several_values(f"`{name}`")
+        raise _not_one_value(f"`{name}`", array)
     if array.dtype.kind == "O":
         array = _numbers(array.tolist(), start, name)
     if array.dtype.kind not in "biuf":
