@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -99,25 +99,17 @@ class ScalingProblem:
         columns = np.broadcast_to(self.columns, (count, self.shape[2]))
         for matrix, u, v in zip(self.matrix, rows, columns, strict=True):
             extremes = float(matrix.min()), float(matrix.max())
-            yield ScalingProblem(matrix, self.epsilon, u, v, self.tolerance, extremes)
+            yield replace(self, matrix=matrix, rows=u, columns=v, extremes=extremes)
 
     def transposed(self) -> ScalingProblem:
         """Return the same question with rows and columns swapped."""
         matrix = self.matrix
         flipped = matrix.T if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix.T)
-        return ScalingProblem(
-            flipped, self.epsilon, self.columns, self.rows, self.tolerance, self.extremes
-        )
+        return replace(self, matrix=flipped, rows=self.columns, columns=self.rows)
 
     def dense(self) -> ScalingProblem:
         """Return the question of a sparse matrix about a dense one."""
-        return self.with_matrix(sparse.csr_array(self.matrix).toarray() + self.epsilon)
-
-    def with_matrix(self, matrix: Matrix) -> ScalingProblem:
-        """Return the same question about another matrix of the same extremes."""
-        return ScalingProblem(
-            matrix, self.epsilon, self.rows, self.columns, self.tolerance, self.extremes
-        )
+        return replace(self, matrix=sparse.csr_array(self.matrix).toarray() + self.epsilon)
 
     def measure(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
         """Return how far the margins are from their targets, for each matrix.
