@@ -20,6 +20,7 @@ from deconfuse.statistics.cells import (
     MAX_DENSE_CLASSES,
     as_confusion,
     check_level,
+    check_some_samples,
     steady_variances,
     two_sided,
 )
@@ -343,11 +344,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     <BiEstimate of 3 classes: separability 0.954 (0.915 to 0.982 at level 0.95)>
     """
     matrix = as_confusion(cm)
-    if matrix.total == 0:
-        raise InputError(
-            "An estimate needs samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
+    check_some_samples(matrix, "An estimate")
     estimate = estimate_quietly(matrix, check_level(level))
     absent = np.flatnonzero(np.isnan(estimate.diagonal))
     if len(absent):

@@ -15,7 +15,7 @@ from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells, cells_of, round_fairly, row_units
+from deconfuse.statistics.cells import Cells, cells_of, row_units, whole_samples
 from deconfuse.statistics.conditional import Triples
 from deconfuse.statistics.null_fit import fit_null
 from deconfuse.statistics.sensitivity import JointNoise, Sensitivity
@@ -206,7 +206,7 @@ class Spread:
         shape = (size, n_classes, n_classes)
         if self.triples is not None and self.triples.can_exchange:
             return _exchanged_triples(self.triples, shape, rng)
-        one, other = (round_fairly(side.samples, rng) for side in (self.first, self.second))
+        one, other = (whole_samples(side.plain, rng) for side in (self.first, self.second))
         fit = fit_null(one, other)
         total = fit.total.astype(np.int64)
         drawn = rng.binomial(total, fit.share, size=(size, len(total)))

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from deconfuse.statistics.cells import round_fairly
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
-from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit, fit_null
+from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit, SimilarityTest, fit_null
 
 __all__ = ["OverallTest", "SimilarityTest", "overall_test", "similarity_test"]
 
@@ -28,26 +28,6 @@ _UNUSUAL = 4.0
 _LEAST_VARIANCE = 0.25
 # Sums in another order differ in the last digits; equal tables must stay equal.
 _DIGITS = 9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SimilarityTest:
-    """The result of the test.
-
-    Attributes
-    ----------
-    p_value : float
-        Of no difference in any cell.
-    smallest : float
-        The smallest one that samples with these margins could have given.
-    raw, corrected : ndarray of shape (n_classes, n_classes)
-        P-values of the cells, each for itself and corrected for their number.
-    """
-
-    p_value: float
-    smallest: float
-    raw: FloatArray
-    corrected: FloatArray
 
 
 def similarity_test(
@@ -100,11 +80,10 @@ def _tested(
     n_classes = len(one)
     fit = fit_null(one, other)
     fast = fit.test()
-    result = SimilarityTest(
-        fast.p_value,
-        fast.smallest,
-        _spread(fast.raw, fit.cells, n_classes),
-        _spread(fast.corrected, fit.cells, n_classes),
+    result = replace(
+        fast,
+        raw=_spread(fast.raw, fit.cells, n_classes),
+        corrected=_spread(fast.corrected, fit.cells, n_classes),
     )
     if triples is not None:
         n_draws = _fitting(int(triples.counts[triples.first != triples.second].size))
