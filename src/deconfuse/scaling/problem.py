@@ -296,23 +296,22 @@ def _check_margins(
     rows: ArrayLike | None, columns: ArrayLike | None, shape: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Return targets of equal total; where one is not given it is uniform."""
-    n_rows, n_columns = shape[-2:]
-    if rows is None and columns is None:
-        ones = np.ones(n_rows)
-        return ones, ones if n_rows == n_columns else np.full(n_columns, n_rows / n_columns)
-    row_targets = None if rows is None else _check_margin(rows, "rows", n_rows, shape[:-2])
-    column_targets = (
-        None if columns is None else _check_margin(columns, "columns", n_columns, shape[:-2])
-    )
-    if row_targets is None:
-        assert column_targets is not None
+    *stack, n_rows, n_columns = shape
+    if rows is None:
+        if columns is None:
+            ones = np.ones(n_rows)
+            return ones, ones if n_rows == n_columns else np.full(n_columns, n_rows / n_columns)
+        column_targets = _check_margin(columns, "columns", n_columns, stack)
         row_targets = _uniform(column_targets, n_rows)
-    elif column_targets is None:
-        column_targets = _uniform(row_targets, n_columns)
-    assert column_targets is not None
+    else:
+        row_targets = _check_margin(rows, "rows", n_rows, stack)
+        if columns is None:
+            column_targets = _uniform(row_targets, n_columns)
+        else:
+            column_targets = _check_margin(columns, "columns", n_columns, stack)
     if row_targets.ndim != column_targets.ndim:
-        row_targets = np.broadcast_to(row_targets, (*shape[:-2], n_rows))
-        column_targets = np.broadcast_to(column_targets, (*shape[:-2], n_columns))
+        row_targets = np.broadcast_to(row_targets, (*stack, n_rows))
+        column_targets = np.broadcast_to(column_targets, (*stack, n_columns))
     _check_equal_totals(row_targets, column_targets)
     # Totals that differ by rounding could not both be met.
     share = row_targets.sum(axis=-1, keepdims=True) / column_targets.sum(axis=-1, keepdims=True)
@@ -324,7 +323,7 @@ def _uniform(other: FloatArray, size: int) -> FloatArray:
     return np.repeat(other.sum(axis=-1, keepdims=True) / size, size, axis=-1)
 
 
-def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
+def _check_margin(given: ArrayLike, name: str, size: int, stack: list[int]) -> FloatArray:
     target = np.array(_as_array(given, name), dtype=np.float64)
     if target.shape not in ((size,), (*stack, size)):
         each = f", or {stack[0]} rows of them, one per matrix" if stack else ""

@@ -56,14 +56,7 @@ class Support:
 
 
 def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Support:
-    """Decide whether a matrix can be scaled to its margins, and if not, why.
-
-    Parameters
-    ----------
-    matrix : ndarray or csr_array of shape (n_rows, n_columns)
-        Non-negative entries; only the pattern matters.
-    rows, columns : ndarray
-        Positive target margins of equal total.
+    """Decide whether the zeros of a matrix let it be scaled to its margins, and if not, why.
 
     Examples
     --------

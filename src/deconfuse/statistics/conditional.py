@@ -169,21 +169,9 @@ def unpaired_tables(
 ) -> NullTables:
     """Draw tables with the margins and the sum of two independent ones.
 
-    Parameters
-    ----------
-    first, second : ndarray of int of shape (n_classes, n_classes)
-    share : ndarray of shape (n_cells,)
-        Roughly which share of each cell is of the first table, where there are samples. It must
-        depend on the margins and the sum alone.
-    n_draws : int
-    rng : numpy.random.Generator
+    ``share`` is roughly which share of each cell is of the first table, where there are samples. It
+    must depend on the margins and the sum alone.
 
-    Returns
-    -------
-    NullTables
-
-    Notes
-    -----
     A Markov chain whose step moves samples round rectangles of four cells, many disjoint ones at
     once, and keeps both margins. Seen and drawn tables are exchangeable, however long the chain
     (see `Chain.draws`).
@@ -336,19 +324,7 @@ def _rectangles(
 def paired_tables(
     triples: Triples, n_classes: int, n_draws: int, rng: np.random.Generator
 ) -> NullTables:
-    """Draw tables of two models on the same samples that differ by favours alone.
-
-    Parameters
-    ----------
-    triples : Triples
-    n_classes : int
-    n_draws : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    NullTables
-    """
+    """Draw tables of two models on the same samples that differ by favours alone."""
     differs = triples.first != triples.second
     # Only samples on which the two disagree can change sides; the other cells stay as they are.
     mine = (triples.true * n_classes + triples.first)[differs]

@@ -361,13 +361,8 @@ def estimate_quietly(
 ) -> BiEstimate:
     """Return the estimate of a matrix that has samples; classes without one are not named.
 
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-    level : float
-    classes : ndarray of int, optional
-        Positions of classes that are labels and predictions of each other; the others get no
-        estimate, and their samples have no part in it. By default all such classes.
+    ``classes`` are positions of classes that are labels and predictions of each other; the others
+    get no estimate, and their samples have no part in it. By default all such classes.
     """
     share = 1.0
     if classes is None:

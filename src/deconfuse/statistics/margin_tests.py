@@ -53,19 +53,8 @@ def label_share_test(first: FloatArray, second: FloatArray) -> float:
 def bias_test(first: FloatArray, second: FloatArray) -> float:
     """Return the p-value of the same predictions given the label, summed over the labels.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_classes, n_classes)
-        Counts of two independent sets of samples.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    The generalized test of Cochran, Mantel and Haenszel: samples of each true class are a stratum,
-    so label shares may differ at will.
+    The generalized test of Cochran, Mantel and Haenszel, for counts of independent samples: those
+    of each true class are a stratum, so label shares may differ at will.
     """
     both = first + second
     mine, total = first.sum(axis=1), both.sum(axis=1)
@@ -80,8 +69,6 @@ def bias_test(first: FloatArray, second: FloatArray) -> float:
 def paired_bias_test(triples: Triples, n_classes: int) -> float:
     """Return the p-value of equal prediction shares of two models on the same samples.
 
-    Notes
-    -----
     The test of Stuart and Maxwell, on how often one model says one class and the other another.
     """
     keys = triples.first * n_classes + triples.second

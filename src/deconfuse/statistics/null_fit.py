@@ -139,16 +139,7 @@ class SimilarityTest:
 
 
 def fit_null(first: NDArray[np.int64], second: NDArray[np.int64]) -> NullFit:
-    """Fit two tables that differ by the factors of their rows and columns alone.
-
-    Parameters
-    ----------
-    first, second : ndarray of int of shape (n_classes, n_classes)
-
-    Returns
-    -------
-    NullFit
-    """
+    """Fit two square tables that differ by the factors of their rows and columns alone."""
     n_classes = len(first)
     cells = np.flatnonzero(first + second)
     mine = first.ravel()[cells].astype(np.float64)

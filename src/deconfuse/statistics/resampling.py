@@ -270,7 +270,7 @@ def overlap_interval(
     noise: Callable[[], Iterable[FloatArray]],
     level: float,
 ) -> tuple[float, float]:
-    r"""Return an interval for the Overlap without noise.
+    r"""Return the ends of an interval for the Overlap without noise.
 
     Parameters
     ----------
@@ -281,10 +281,6 @@ def overlap_interval(
     noise : callable
         Gives stacks of noise in the difference.
     level : float
-
-    Returns
-    -------
-    low, high : float
 
     Notes
     -----

@@ -33,22 +33,10 @@ _DIGITS = 9
 def similarity_test(
     first: FloatArray, second: FloatArray, triples: Triples | None, seed: int
 ) -> SimilarityTest:
-    """Test the similarity behind two tables.
+    """Test the similarity behind two square tables of effective numbers of samples.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_classes, n_classes)
-        Effective numbers of samples.
-    triples : Triples, optional
-        The samples behind both tables, if they are the same.
-    seed : int
+    ``triples`` are the samples behind both tables, if they are the same.
 
-    Returns
-    -------
-    SimilarityTest
-
-    Notes
-    -----
     Up to 3,000 cells with samples, and for paired samples, the test is exact: the tables are
     ranked among draws. Above, and where the margins leave no other table to draw, it is that of
     `deconfuse.statistics.null_fit`. Draws are made in an order of classes and tables that depends
@@ -157,19 +145,9 @@ class OverallTest:
 def overall_test(tables: NullTables, fit: NullFit | None = None) -> OverallTest:
     """Test whether the first of some tables is like the others.
 
-    Parameters
-    ----------
-    tables : NullTables
-    fit : NullFit, optional
-        What is expected of unpaired tables. Without it, as for `paired_tables`, whose spread is
-        smaller, expectation and spread are read off the draws.
+    ``fit`` says what is expected of unpaired tables. Without it, as for `paired_tables`, whose
+    spread is smaller, expectation and spread are read off the draws.
 
-    Returns
-    -------
-    OverallTest
-
-    Notes
-    -----
     Differences come in several shapes, and no statistic is sharp against all. Four are used: the
     sum of the deviances of all cells (many small differences), the sum of what is above 4 (some),
     the largest (one), and the difference of the hits (one model is better throughout). Each is

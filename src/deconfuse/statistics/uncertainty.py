@@ -118,22 +118,9 @@ def confidence_interval(
 def score_interval(
     values: FloatArray, variances: FloatArray, samples: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's interval for shares with these variances.
+    """Return the ends of Wilson's intervals for shares from 0 to 1 with these variances.
 
-    Parameters
-    ----------
-    values : ndarray
-        Shares from 0 to 1.
-    variances : ndarray
-        Their variances.
-    samples : ndarray
-        Effective numbers of samples where a share is exactly 0 or 1.
-    level : float
-        The level of the interval.
-
-    Returns
-    -------
-    low, high : ndarray
+    ``samples`` are effective numbers of them, which count where a share is exactly 0 or 1.
     """
     z = float(ndtri(0.5 + level / 2))
     low, high = np.empty(values.shape), np.empty(values.shape)
