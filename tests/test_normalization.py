@@ -296,9 +296,9 @@ class TestAgreement:
 
 
 @pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
-@pytest.mark.parametrize("own", [np.ones(200), np.linspace(0.5, 3.0, 200)])
-def test_effective_samples_are_kishs(method: str, own: np.ndarray) -> None:
+def test_effective_samples_of_weighted_counts_are_kishs(method: str) -> None:
     rng = np.random.default_rng(1)
+    own = np.linspace(0.5, 3.0, 200)
     y_true, y_pred = rng.choice(3, p=[0.6, 0.3, 0.1], size=(2, 200))
     cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=own)
     normalized = cm.normalize(method)
