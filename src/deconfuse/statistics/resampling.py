@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -128,6 +128,7 @@ class Spread:
     triples: Triples | None
     level: float
     seed: int
+    _kept: dict[str, list[FloatArray]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def errors(self) -> FloatArray:
@@ -169,10 +170,6 @@ class Spread:
         if kind not in self._kept:
             self._kept[kind] = list(self._drawn(kind))
         yield from self._kept[kind]
-
-    @cached_property
-    def _kept(self) -> dict[str, list[FloatArray]]:
-        return {}
 
     @property
     def _n_resamples(self) -> int:

@@ -19,7 +19,7 @@ from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.estimate import BiEstimate
 from deconfuse.statistics.luce import PairPosterior
 
-__all__ = ["LookAlike", "PairTable", "StandingOut", "pair_table", "pick_cells", "standing_out"]
+__all__ = ["LookAlike", "PairTable", "StandingOut", "pair_table", "standing_out"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
