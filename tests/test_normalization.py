@@ -172,12 +172,6 @@ def test_bad_options_are_refused(options: dict[str, object], words: str) -> None
         dc.normalize([[1, 2], [3, 4]], **options)  # type: ignore[arg-type]
 
 
-def test_a_matrix_of_zeros_cannot_be_normalized() -> None:
-    for method in ("all", "bi"):
-        with pytest.raises(dc.InputError, match="positive cell"):
-            dc.normalize(np.zeros((3, 3)), method, epsilon=0.0)
-
-
 def test_top_needs_a_positive_number() -> None:
     with pytest.raises(dc.InputError, match="`k` must be a whole number of at least 1"):
         dc.normalize([[1, 2], [3, 4]]).top(0)
@@ -204,13 +198,9 @@ def test_an_all_zero_matrix_is_refused_unless_an_epsilon_is_given(method: str) -
 
 
 @pytest.mark.parametrize("method", ["row", "col", "all"])
-def test_totals_whose_inverse_overflows_are_refused(method: str) -> None:
+def test_totals_that_or_whose_inverse_overflow_are_refused(method: str) -> None:
     with pytest.raises(dc.InputError, match=r"must be above 5.56e-309, got .*e-310"):
         dc.normalize([[1e-310, 1e-310], [1e-310, 1e-310]], method)
-
-
-@pytest.mark.parametrize("method", ["row", "col", "all"])
-def test_totals_that_overflow_are_refused(method: str) -> None:
     with pytest.raises(dc.InputError, match=r"must be finite, got infinity: `epsilon` is too l"):
         dc.normalize([[1, 2], [3, 4]], method, epsilon=1e308)
 
@@ -238,9 +228,10 @@ def test_a_class_that_is_not_there_is_named_with_its_side() -> None:
 
 
 class TestAgreement:
-    def test_data_frames_are_matched_by_name(self) -> None:
+    def test_classes_and_data_frames_are_matched_by_name(self) -> None:
         cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
         other = cm.reorder(["fox", "cat", "dog"])
+        assert dc.overlap(cm, other) == pytest.approx(1.0)
         assert dc.overlap(cm.to_pandas(), other) == pytest.approx(1.0)
         assert dc.overlap(cm, other.to_pandas()) == pytest.approx(1.0)
 
@@ -280,16 +271,6 @@ class TestAgreement:
         assert dc.overlap(cm, n) == pytest.approx(1.0)
         assert dc.overlap(cm.counts, n) == pytest.approx(1.0)
 
-    def test_classes_are_matched_by_name(self) -> None:
-        cm = pets([[5, 1, 0], [0, 4, 1], [1, 0, 3]])
-        assert dc.overlap(cm, cm.reorder(["fox", "cat", "dog"])) == pytest.approx(1.0)
-
-    def test_different_classes_are_refused(self) -> None:
-        a = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "dog"])
-        b = dc.ConfusionMatrix.from_counts([[1, 2], [3, 4]], labels=["cat", "owl"])
-        with pytest.raises(dc.InputError, match="got 'dog' only in `a` and 'owl' only in `b`"):
-            dc.overlap(a, b)
-
     def test_kl_is_infinite_where_the_second_has_no_mass(self) -> None:
         assert dc.kl_divergence([[1, 1], [1, 1]], [[1, 0], [1, 1]]) == np.inf
 
@@ -315,9 +296,9 @@ class TestAgreement:
 
 
 @pytest.mark.parametrize("method", ["row", "col", "all", "bi"])
-@pytest.mark.parametrize("own", [np.ones(200), np.linspace(0.5, 3.0, 200)])
-def test_effective_samples_are_kishs(method: str, own: np.ndarray) -> None:
+def test_effective_samples_of_weighted_counts_are_kishs(method: str) -> None:
     rng = np.random.default_rng(1)
+    own = np.linspace(0.5, 3.0, 200)
     y_true, y_pred = rng.choice(3, p=[0.6, 0.3, 0.1], size=(2, 200))
     cm = dc.ConfusionMatrix.from_predictions(y_true, y_pred, sample_weight=own)
     normalized = cm.normalize(method)

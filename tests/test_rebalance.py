@@ -391,6 +391,7 @@ def test_a_network_trained_with_the_class_weights_needs_offsets_of_its_own(
 
 SCORES, LABELS = _biased(np.random.default_rng(9), 30, np.zeros(3))
 LABELS[:3] = range(3)
+SHARES = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +428,6 @@ def test_bad_scores_and_labels(scores, y, message: str) -> None:
         ({"kind": "odds"}, '`kind` must be one of "auto"'),
         ({"shrinkage": -1.0}, "`shrinkage` must be a number of zero or more"),
         ({"shrinkage": "a"}, "`shrinkage` must be a number of zero or more, got 'a'"),
-        ({"shrinkage": None}, "`shrinkage` must be a number of zero or more, got None"),
         ({"kind": "probabilities"}, "Probabilities must lie between 0 and 1"),
         ({"classes": [0, 1]}, "got 3 columns for 2 classes"),
         ({"classes": [0, 1, 7]}, "must be classes of the columns, got 2"),
@@ -501,37 +501,34 @@ def test_columns_when_predicting_must_be_those_of_fit() -> None:
 
 @pytest.mark.parametrize("kind", ["auto", "probabilities"])
 def test_scores_of_another_kind_when_predicting(kind) -> None:
-    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
-    rebalancer = Rebalancer(kind=kind).fit(shares, LABELS)
+    rebalancer = Rebalancer(kind=kind).fit(SHARES, LABELS)
     assert rebalancer.kind_ == "probabilities"
     for method in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(InputError, match=r"must lie between 0 and 1, got -.* to -") as caught:
-            getattr(rebalancer, method)(np.log(shares))
+            getattr(rebalancer, method)(np.log(SHARES))
         assert "`fit` was given probabilities" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["auto", "logits"])
 def test_probabilities_after_logits_are_refused(kind) -> None:
-    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
     rebalancer = Rebalancer(kind=kind).fit(SCORES, LABELS)
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        for scores in (shares, shares.astype(np.float32), shares.round(3)):
+        for scores in (SHARES, SHARES.astype(np.float32), SHARES.round(3)):
             with pytest.raises(InputError, match="must be logits as in `fit`, got prob") as caught:
                 getattr(rebalancer, method)(scores)
             assert caught.value.hint == "give logits here too, or fit on probabilities."
-    assert len(rebalancer.predict(np.log(shares))) == len(shares)
+    assert len(rebalancer.predict(np.log(SHARES))) == len(SHARES)
 
 
 def test_few_rows_are_refused_only_if_they_are_surely_probabilities() -> None:
-    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
     rebalancer = Rebalancer().fit(SCORES, LABELS)
-    for scores in (shares[:1], shares[:10].astype(np.float32)):
+    for scores in (SHARES[:1], SHARES[:10].astype(np.float32)):
         with pytest.raises(InputError, match='If these are logits, fit with `kind="logits"`'):
             rebalancer.predict(scores)
     told = Rebalancer(kind="logits").fit(SCORES, LABELS)
-    assert len(told.predict(shares[:10])) == 10
+    assert len(told.predict(SHARES[:10])) == 10
     with pytest.raises(InputError, match="got probabilities"):
-        told.predict(shares[:11])
+        told.predict(SHARES[:11])
     # Logits by accident: a sum near one, and whole numbers.
     for logits in ([[0.3, 0.3, 0.401]], [[1, 0, 0], [0, 0, 1]]):
         expected = np.asarray(logits) + rebalancer.offsets_
@@ -539,10 +536,9 @@ def test_few_rows_are_refused_only_if_they_are_surely_probabilities() -> None:
 
 
 def test_scores_called_logits_that_sum_to_one_stay_logits() -> None:
-    shares = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
-    rebalancer = Rebalancer(kind="logits").fit(shares, LABELS)
+    rebalancer = Rebalancer(kind="logits").fit(SHARES, LABELS)
     np.testing.assert_array_equal(
-        rebalancer.decision_function(shares), shares + rebalancer.offsets_
+        rebalancer.decision_function(SHARES), SHARES + rebalancer.offsets_
     )
 
 

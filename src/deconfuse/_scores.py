@@ -137,7 +137,7 @@ def as_codes(
     y: ArrayLike,
     shape: tuple[int, ...],
     classes: Sequence[Any] | None,
-    names: Sequence[Any] | None = None,
+    names: Sequence[Any] | None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the class of every column, and the column of every label.
 
@@ -190,10 +190,8 @@ def _column_classes(
                 f"`scores` must have one column per class, got {n_columns} columns for"
                 f" {len(chosen)} classes."
             )
-        texts, given = (
-            [_text(value) for value in plain(chosen)],
-            [str(name) for name in names or ()],
-        )
+        texts = [_text(value) for value in plain(chosen)]
+        given = [str(name) for name in names or ()]
         if given != texts and sorted(given) == sorted(texts):
             raise InputError(
                 f"`classes` must be in the order of the columns, got {show(plain(chosen))} for"
@@ -311,7 +309,7 @@ def _classes_by_name(seen: NDArray[Any], names: Sequence[Any]) -> NDArray[Any]:
     return np.array([known.get(text, text) for text in texts])
 
 
-def check_same_names(names: Sequence[Any] | None, fitted: Sequence[Any] | None, who: str) -> None:
+def check_same_names(names: Sequence[Any] | None, fitted: Sequence[Any] | None) -> None:
     """Raise, or warn where one side has none, if columns are not those of `fit`.
 
     The words are scikit-learn's, which its users look for.
@@ -321,8 +319,8 @@ def check_same_names(names: Sequence[Any] | None, fitted: Sequence[Any] | None, 
     if names is None or fitted is None:
         said, how = ("X has", "without") if names else ("X does not have valid", "with")
         warn(
-            f"{said} feature names, but {who} was fitted {how} feature names: columns are taken in"
-            " their order.",
+            f"{said} feature names, but Rebalancer was fitted {how} feature names: columns are"
+            " taken in their order.",
             DeconfuseWarning,
         )
         return

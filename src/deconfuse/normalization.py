@@ -279,8 +279,7 @@ class Normalized(ShownMatrix):
         with needs_pandas():
             import pandas as pd
 
-        matrix = self.matrix
-        cells = np.array(dense(matrix))
+        cells = np.array(dense(self.matrix))
         index = pd.Index(self.labels, name="true")
         return pd.DataFrame(cells, index=index, columns=pd.Index(self.labels, name="predicted"))
 
@@ -458,12 +457,11 @@ def _named_error(solution: Scaling, labels: tuple[Label, ...]) -> NotScalableErr
 
 def _check_method(method: str) -> Method:
     kind = _ALIASES.get(method, method)
-    for known in get_args(Method):
-        if kind == known:
-            return cast(Method, known)
-    raise InputError(
-        f'`method` must be "row", "col", "all" or "bi" (or "true", "pred"), got {method!r}.'
-    )
+    if kind not in get_args(Method):
+        raise InputError(
+            f'`method` must be "row", "col", "all" or "bi" (or "true", "pred"), got {method!r}.'
+        )
+    return cast(Method, kind)
 
 
 def chosen_epsilon(epsilon: float | None, n_classes: int) -> float:

@@ -6,12 +6,12 @@ Class similarity is left alone: no offset can separate what the scores do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -176,16 +176,11 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 DeconfuseWarning,
             )
         logs = log_scores(table, self.kind_)
-        plain_scores, self.baseline_accuracy_ = _accuracies(logs, codes, weights)
-        self.baseline_objective_ = plain_scores
-        _warn_below_chance(plain_scores, int(seen.sum()), len(codes))
-        fit = _fit_offsets(logs, codes, weights, self.shrinkage)
-        self.temperature_, self.n_iter_, self.converged_ = (
-            fit.temperature,
-            fit.n_iter,
-            fit.converged,
+        self.baseline_objective_, self.baseline_accuracy_ = _accuracies(logs, codes, weights)
+        _warn_below_chance(self.baseline_objective_, int(seen.sum()), len(codes))
+        self.offsets_, self.temperature_, self.n_iter_, self.converged_ = _fit_offsets(
+            logs, codes, weights, self.shrinkage
         )
-        self.offsets_ = fit.offsets
         self.objective_, self.accuracy_ = _accuracies(logs + self.offsets_, codes, weights)
         if self.objective_ < self.baseline_objective_:
             self.offsets_ = np.zeros(table.shape[1])
@@ -221,7 +216,7 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _shifted(self, scores: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         table = as_scores(scores)
-        check_same_names(column_names(scores), self._names, type(self).__name__)
+        check_same_names(column_names(scores), self._names)
         if table.shape[1] != self.n_features_in_:
             # scikit-learn's own words, which its checks and its users look for.
             raise InputError(
@@ -245,20 +240,19 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kind not in get_args(ScoreKind):
             names = ", ".join(f'"{name}"' for name in get_args(ScoreKind))
             raise InputError(f"`kind` must be one of {names}, got {self.kind!r}.")
-        _check_shrinkage(self.shrinkage)
-
-
-class _Fit(NamedTuple):
-    offsets: FloatArray
-    temperature: float
-    n_iter: int
-    converged: bool
+        if not is_finite_number(self.shrinkage) or self.shrinkage < 0:
+            raise InputError(
+                f"`shrinkage` must be a number of zero or more, got {self.shrinkage!r}."
+            )
 
 
 def _fit_offsets(
     logs: FloatArray, codes: NDArray[np.intp], weights: FloatArray, shrinkage: float
-) -> _Fit:
-    """Minimize the balanced cross-entropy over a temperature and one offset per class."""
+) -> tuple[FloatArray, float, int, bool]:
+    """Minimize the balanced cross-entropy over a temperature and one offset per class.
+
+    Returns the offsets, the temperature, the steps taken, and whether they converged.
+    """
     n_classes = logs.shape[1]
     totals = np.bincount(codes, weights, minlength=n_classes)
     seen = totals > 0
@@ -288,7 +282,8 @@ def _fit_offsets(
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1_000})
     offsets = found.x[1:] * spread
     offsets[seen] -= offsets[seen].mean()
-    return _Fit(offsets, spread / float(np.exp(found.x[0])), int(found.nit), bool(found.success))
+    temperature = spread / float(np.exp(found.x[0]))
+    return offsets, temperature, int(found.nit), bool(found.success)
 
 
 def _accuracies(
@@ -361,14 +356,5 @@ def class_weights(cm: ConfusionMatrix | Any, *, epsilon: float | None = None) ->
                 hint="fit a `Rebalancer` on scores: counts say nothing of such a class.",
             )
     logs = np.log(cm.normalize("bi", epsilon=epsilon).right)
-    return dict(zip(cm.labels, _mean_one(logs / 3).tolist(), strict=True))
-
-
-def _check_shrinkage(shrinkage: float) -> None:
-    if not is_finite_number(shrinkage) or shrinkage < 0:
-        raise InputError(f"`shrinkage` must be a number of zero or more, got {shrinkage!r}.")
-
-
-def _mean_one(log_weights: FloatArray) -> FloatArray:
-    count = np.log(len(log_weights))
-    return np.asarray(np.exp(log_weights - logsumexp(log_weights) + count))
+    weights = cm.n_classes * softmax(logs / 3)
+    return dict(zip(cm.labels, weights.tolist(), strict=True))

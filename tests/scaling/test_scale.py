@@ -295,15 +295,10 @@ def test_auto_says_what_it_picked() -> None:
 
 def test_results_are_read_only() -> None:
     s = dc.scale([[1.0, 2.0], [3.0, 4.0]])
-    for array in (s.left, s.right, s.matrix, s.log_left, s.residuals, s.errors):
+    thin = dc.scale(sparse.csr_array(GOOD)).matrix.data
+    for array in (s.left, s.right, s.matrix, s.log_left, s.residuals, s.errors, thin):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7.0
-
-
-def test_a_sparse_result_is_read_only() -> None:
-    s = dc.scale(sparse.csr_array([[1.0, 2.0], [3.0, 4.0]]))
-    with pytest.raises(ValueError, match="read-only"):
-        s.matrix.data[0] = 7.0
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
@@ -435,10 +430,8 @@ def test_factors_keep_their_digits_where_their_logarithms_are_large() -> None:
 GOOD = [[1.0, 2.0], [3.0, 4.0]]
 BAD_INPUT = {
     "negative": (([[1.0, -1.0], [1.0, 1.0]],), {}, "must not hold negative cells, got 1"),
-    "nan": (([[1.0, np.nan], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN"),
-    "infinite": (([[1.0, np.inf], [1.0, 1.0]],), {}, "finite numbers, got 1 NaN or infinite"),
+    "not finite": (([[1.0, np.nan], [1.0, np.inf]],), {}, "finite numbers, got 2 NaN or infinite"),
     "text": (([["a", "b"]],), {}, "`matrix` must be numbers, got <U1"),
-    "digits as text": (([["1", "2"], ["3", "4"]],), {}, "`matrix` must be numbers"),
     "complex": (([[1.0, 2j], [3.0, 4.0]],), {}, "must be numbers, got complex"),
     "complex and sparse": ((sparse.csr_array([[1j]]),), {}, "must be numbers, got complex"),
     "ragged": (([[1.0, 2.0], [3.0]],), {}, "rows of equal length, got rows that differ"),
@@ -464,15 +457,12 @@ BAD_INPUT = {
         "matrix 1 of the stack",
     ),
     "margin not positive": ((GOOD, [1.0, 0.0], [0.5, 0.5]), {}, "`rows` must be positive.*index 1"),
-    "margin nan": ((GOOD, [1.0, np.nan], None), {}, "`rows` must be positive and finite"),
     "margin length": ((GOOD, [1.0, 1.0, 1.0], None), {}, r"each of the 2 rows, got shape \(3,\)"),
     "margin text": ((GOOD, None, ["a", "b"]), {}, "`columns` must be numbers"),
     "totals differ": ((GOOD, [1.0, 1.0], [1.0, 2.0]), {}, "equal totals.*got 2 and 3"),
     "epsilon": ((GOOD,), {"epsilon": -1.0}, "`epsilon` must be a finite number of at least 0"),
-    "epsilon nan": ((GOOD,), {"epsilon": np.nan}, "`epsilon` must be a finite number"),
     "tolerance": ((GOOD,), {"tolerance": 0.0}, "`tolerance` must be a positive number"),
     "solver": ((GOOD,), {"solver": "magic"}, '`solver` must be one of "auto"'),
-    "iterations": ((GOOD,), {"max_iterations": 0}, "`max_iterations` must be a whole number"),
     "iterations half": ((GOOD,), {"max_iterations": 2.5}, "`max_iterations` must be a whole"),
     "epsilon none": ((GOOD,), {"epsilon": None}, "`epsilon` must be a finite number"),
 }

@@ -125,8 +125,5 @@ def test_bad_input() -> None:
         hierarchy([[4, 1], [1, 4]]).groups(3)
     with pytest.raises(InputError, match=r"`n_groups` must be from 1 to 2, got 1\.5"):
         hierarchy([[4, 1], [1, 4]]).groups(1.5)
-
-
-def test_a_matrix_without_samples_is_refused() -> None:
     with pytest.raises(InputError, match="A hierarchy needs samples"):
         hierarchy(np.zeros((3, 3), dtype=int))

@@ -311,8 +311,12 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SETTINGS = [
     pytest.param(n_classes, size, runs, skewed, id=f"{n_classes}-{'skewed' if skewed else 'even'}")
-    for n_classes, size, runs in ((5, 1500, 60), (10, 2000, 40), (60, 6000, 15))
-    for skewed in (False, True)
+    for n_classes, size, runs, skewed in (
+        (5, 1500, 60, False),
+        (5, 1500, 60, True),
+        (10, 2000, 40, True),
+        (60, 6000, 15, True),
+    )
 ]
 
 
@@ -343,7 +347,7 @@ def test_p_values_are_uniform_under_the_null(n_classes, size, runs, skewed) -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("kind", ["pair", "errors", "better"])
-@pytest.mark.parametrize(("n_classes", "size"), [(5, 4000), (10, 5000), (60, 15_000)])
+@pytest.mark.parametrize(("n_classes", "size"), [(5, 4000), (60, 15_000)])
 def test_planted_differences_are_found(n_classes: int, size: int, kind: str) -> None:
     runs = 10 if n_classes < 60 else 5
     found = 0

@@ -136,9 +136,3 @@ def test_weights_enter():
     y_true, y_pred = [0, 0, 1, 1], [0, 1, 1, 0]
     weighted = separability_score(y_true, y_pred, sample_weight=[3, 1, 3, 1])
     assert weighted > separability_score(y_true, y_pred) + 0.1
-
-
-def test_the_score_and_its_error_are_public():
-    assert dc.statistics.separability_score([0, 1], [0, 1]) == separability_score([0, 1], [0, 1])
-    with pytest.raises(dc.InputError, match="same samples"):
-        dc.statistics.separability_score([0, 1], [0])

@@ -46,7 +46,7 @@ def test_two_samples_say_nothing_of_bias() -> None:
 )
 def test_few_samples_raise_no_alarms_and_intervals_hold(sizes: list[int], accuracy: float) -> None:
     rng = np.random.default_rng(0)
-    rates, runs, alarms, hits = _rates(len(sizes), accuracy), 300, 0, 0
+    rates, runs, alarms, hits = _rates(len(sizes), accuracy), 150, 0, 0
     for _ in range(runs):
         counts = np.array([rng.multinomial(n, p) for n, p in zip(sizes, rates, strict=True)])
         biases = class_biases(ConfusionMatrix.from_counts(counts), 0.95)

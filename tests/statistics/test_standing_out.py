@@ -45,14 +45,14 @@ def told(cm: ConfusionMatrix) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize(
     ("n_classes", "samples", "skew"),
-    [(5, 100, 0.0), (10, 50, 0.0), (20, 100, 0.0), (10, 50, 1.0), (20, 1000, 1.5), (50, 400, 1.0)],
+    [(20, 100, 0.0), (10, 50, 1.0), (20, 1000, 1.5), (50, 400, 1.0)],
 )
 def test_errors_by_chance_are_rarely_called_alike(n_classes: int, samples: int, skew: float):
     alarms = sum(
-        bool(told(drawn(even_matrix(n_classes, 0.9), samples, skew, seed))) for seed in range(60)
+        bool(told(drawn(even_matrix(n_classes, 0.9), samples, skew, seed))) for seed in range(40)
     )
-    # Of 60 runs at 5 %, eight or more happen once in a hundred times.
-    assert alarms <= 7
+    # Of 40 runs at 5 %, seven or more happen once in a hundred times.
+    assert alarms <= 6
 
 
 @pytest.mark.parametrize("skew", [0.0, 1.0])

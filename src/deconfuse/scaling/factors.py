@@ -166,5 +166,5 @@ def balanced(left: Factors, right: Factors) -> tuple[Factors, Factors]:
 
 
 def _mean_log(factors: Factors) -> FloatArray:
-    logs = np.log(factors.fraction) + _LOG_2 * factors.exponent
+    logs = factors.logs
     return np.asarray(np.add.reduce(logs, axis=-1, keepdims=True) / logs.shape[-1])

@@ -47,14 +47,7 @@ def ipf(problem: ScalingProblem, tolerance: float, max_steps: int) -> tuple[Fact
 def ras(problem: ScalingProblem, tolerance: float, max_steps: int) -> tuple[Factors, Factors, int]:
     """Alternate the row and the column diagonal, and leave the matrix, until both margins are met.
 
-    As in the paper, ``max_steps`` is tested after a whole sweep too.
-
-    Returns
-    -------
-    left, right : Factors
-        The two diagonals.
-    steps : int
-        The paper's :math:`t`, two for each sweep.
+    As in the paper, ``max_steps`` is tested after a whole sweep too. Returns what `ipf` does.
     """
     u, v = problem.rows, problem.columns
     matrix, epsilon = problem.matrix, problem.rank_one

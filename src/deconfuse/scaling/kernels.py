@@ -15,7 +15,7 @@ from scipy import sparse
 from deconfuse.scaling.factors import Factors, FloatArray, scaled
 from deconfuse.scaling.problem import ScalingProblem
 
-__all__ = ["DenseKernel", "Kernel", "SparseKernel", "dot", "make_kernel", "parts_in_cache"]
+__all__ = ["DenseKernel", "Kernel", "SparseKernel", "dot", "parts_in_cache"]
 
 _BLOCK = 256
 # Several vectors of this length fit into the cache of a core.
@@ -214,11 +214,6 @@ class SparseKernel:
 
 
 Kernel = DenseKernel | SparseKernel
-
-
-def make_kernel(problem: ScalingProblem) -> Kernel:
-    """Return the operator for one problem."""
-    return SparseKernel(problem) if problem.is_sparse else DenseKernel(problem)
 
 
 def _powers(exponent: NDArray[np.int32]) -> Factors:

@@ -210,14 +210,8 @@ def up_to_the_minimum(
     only has to end lower than it began may end far beyond the kink it should stop at, and the next
     one would come all the way back.
 
-    Parameters
-    ----------
-    slope_at : callable
-        Slopes of the functions at the lengths given, one of each.
-    longest : ndarray
-        Where the functions are still lower than at zero.
-    slope : ndarray
-        Slopes at zero, which are negative.
+    ``slope_at`` gives the slope of each function at a length, and ``slope`` are the negative ones
+    at zero. At the ``longest`` lengths the functions are still lower than at zero.
 
     Examples
     --------

@@ -7,7 +7,6 @@ function minimized and its Hessian are those of `deconfuse.scaling.newton`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +16,9 @@ from deconfuse.scaling.kernels import Kernel, dot, parts_in_cache
 from deconfuse.scaling.newton import step_along
 from deconfuse.scaling.problem import ScalingProblem
 
-__all__ = ["KrylovRun", "newton_krylov"]
+__all__ = ["newton_krylov"]
 
 _STALL_STEPS = 25
-
-
-@dataclass(frozen=True)
-class KrylovRun:
-    """Where the run ended: steps, the error left, and whether that needed too many products."""
-
-    steps: int
-    error: float
-    gave_up: bool
 
 
 def newton_krylov(
@@ -39,12 +29,14 @@ def newton_krylov(
     max_steps: int,
     max_products: int | None = None,
     blocks: NDArray[np.intp] | None = None,
-) -> KrylovRun:
+) -> tuple[int, float, bool]:
     """Scale a kernel whose columns already meet their targets.
 
     ``max_products`` bounds the conjugate-gradient iterations of all steps together; a caller that
     has a direct solver at hand gives the number that a direct solve would cost. ``blocks`` numbers
     the block of each row, where there are several that share no column.
+
+    Returns the steps taken, the error of the row sums that is left, and whether it gave up.
     """
     rows, columns, weights = problem.rows, problem.columns, problem.row_weights
     inverse = 1.0 / columns
@@ -56,11 +48,11 @@ def newton_krylov(
         gradient = row_sums - rows
         error = dot(np.abs(gradient), weights)
         if not error > goal:
-            return KrylovRun(steps, error, gave_up=False)
+            return steps, error, False
         since_best = 0 if error < 0.5 * best else since_best + 1
         best = min(error, best)
         if since_best > _STALL_STEPS or steps == max_steps:
-            return KrylovRun(steps, error, gave_up=True)
+            return steps, error, True
         # Solve each step only as well as its own accuracy deserves, and no better than asked for.
         forcing = max(0.5 * goal / error, min(0.1, np.sqrt(error)))
         budget = None if max_products is None else max_products - products
@@ -69,7 +61,7 @@ def newton_krylov(
         direction, used, is_solved = _solve(operator, right_side, weights, forcing * error, budget)
         products += used
         if not is_solved and max_products is not None and products >= max_products:
-            return KrylovRun(steps, error, gave_up=True)
+            return steps, error, True
         left, column_sums = step_along(kernel, direction, gradient, problem)
         kernel.multiply(left, columns / column_sums)
     raise AssertionError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -99,25 +99,17 @@ class ScalingProblem:
         columns = np.broadcast_to(self.columns, (count, self.shape[2]))
         for matrix, u, v in zip(self.matrix, rows, columns, strict=True):
             extremes = float(matrix.min()), float(matrix.max())
-            yield ScalingProblem(matrix, self.epsilon, u, v, self.tolerance, extremes)
+            yield replace(self, matrix=matrix, rows=u, columns=v, extremes=extremes)
 
     def transposed(self) -> ScalingProblem:
         """Return the same question with rows and columns swapped."""
         matrix = self.matrix
         flipped = matrix.T if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix.T)
-        return ScalingProblem(
-            flipped, self.epsilon, self.columns, self.rows, self.tolerance, self.extremes
-        )
+        return replace(self, matrix=flipped, rows=self.columns, columns=self.rows)
 
     def dense(self) -> ScalingProblem:
         """Return the question of a sparse matrix about a dense one."""
-        return self.with_matrix(sparse.csr_array(self.matrix).toarray() + self.epsilon)
-
-    def with_matrix(self, matrix: Matrix) -> ScalingProblem:
-        """Return the same question about another matrix of the same extremes."""
-        return ScalingProblem(
-            matrix, self.epsilon, self.rows, self.columns, self.tolerance, self.extremes
-        )
+        return replace(self, matrix=sparse.csr_array(self.matrix).toarray() + self.epsilon)
 
     def measure(self, left: Factors, right: Factors) -> tuple[FloatArray, FloatArray]:
         """Return how far the margins are from their targets, for each matrix.
@@ -304,23 +296,22 @@ def _check_margins(
     rows: ArrayLike | None, columns: ArrayLike | None, shape: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     """Return targets of equal total; where one is not given it is uniform."""
-    n_rows, n_columns = shape[-2:]
-    if rows is None and columns is None:
-        ones = np.ones(n_rows)
-        return ones, ones if n_rows == n_columns else np.full(n_columns, n_rows / n_columns)
-    row_targets = None if rows is None else _check_margin(rows, "rows", n_rows, shape[:-2])
-    column_targets = (
-        None if columns is None else _check_margin(columns, "columns", n_columns, shape[:-2])
-    )
-    if row_targets is None:
-        assert column_targets is not None
+    *stack, n_rows, n_columns = shape
+    if rows is None:
+        if columns is None:
+            ones = np.ones(n_rows)
+            return ones, ones if n_rows == n_columns else np.full(n_columns, n_rows / n_columns)
+        column_targets = _check_margin(columns, "columns", n_columns, stack)
         row_targets = _uniform(column_targets, n_rows)
-    elif column_targets is None:
-        column_targets = _uniform(row_targets, n_columns)
-    assert column_targets is not None
+    else:
+        row_targets = _check_margin(rows, "rows", n_rows, stack)
+        if columns is None:
+            column_targets = _uniform(row_targets, n_columns)
+        else:
+            column_targets = _check_margin(columns, "columns", n_columns, stack)
     if row_targets.ndim != column_targets.ndim:
-        row_targets = np.broadcast_to(row_targets, (*shape[:-2], n_rows))
-        column_targets = np.broadcast_to(column_targets, (*shape[:-2], n_columns))
+        row_targets = np.broadcast_to(row_targets, (*stack, n_rows))
+        column_targets = np.broadcast_to(column_targets, (*stack, n_columns))
     _check_equal_totals(row_targets, column_targets)
     # Totals that differ by rounding could not both be met.
     share = row_targets.sum(axis=-1, keepdims=True) / column_targets.sum(axis=-1, keepdims=True)
@@ -332,7 +323,7 @@ def _uniform(other: FloatArray, size: int) -> FloatArray:
     return np.repeat(other.sum(axis=-1, keepdims=True) / size, size, axis=-1)
 
 
-def _check_margin(given: ArrayLike, name: str, size: int, stack: tuple[int, ...]) -> FloatArray:
+def _check_margin(given: ArrayLike, name: str, size: int, stack: list[int]) -> FloatArray:
     target = np.array(_as_array(given, name), dtype=np.float64)
     if target.shape not in ((size,), (*stack, size)):
         each = f", or {stack[0]} rows of them, one per matrix" if stack else ""

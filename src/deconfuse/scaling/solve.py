@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from deconfuse._checks import is_whole_number
 from deconfuse.errors import InputError
 from deconfuse.scaling.factors import Factors, balanced, drop_cells
 from deconfuse.scaling.ipf_ras import ipf, ras
-from deconfuse.scaling.kernels import DenseKernel, Kernel, make_kernel
+from deconfuse.scaling.kernels import DenseKernel, Kernel, SparseKernel
 from deconfuse.scaling.newton import newton_direct, newton_stack
 from deconfuse.scaling.newton_krylov import newton_krylov
 from deconfuse.scaling.problem import DEFAULT_TOLERANCE, ScalingProblem, make_problem
@@ -258,13 +259,13 @@ def _run(problem: ScalingProblem, solver: Solver, most: int | None) -> _Found:
     if problem.shape[0] > problem.shape[1]:
         right, left, iterations, name = _run(problem.transposed(), solver, most)
         return left, right, iterations, name
-    kernel = make_kernel(problem)
+    kernel = SparseKernel(problem) if problem.is_sparse else DenseKernel(problem)
     goal = _goal(problem)
     affordable = _affordable_sweeps(problem.shape[0]) if solver == "auto" else _WARM_UP_SWEEPS
-    swept = sweep(kernel, problem, goal, affordable=affordable, most=most)
-    iterations, name = swept.count, "ras" if solver == "auto" else "newton"
-    if swept.error > goal:
-        left_over = None if most is None else most - swept.count
+    iterations, error = sweep(kernel, problem, goal, affordable=affordable, most=most)
+    name = "ras" if solver == "auto" else "newton"
+    if error > goal:
+        left_over = None if most is None else most - iterations
         steps, name = _newton_and_sweeps(kernel, problem, goal, left_over)
         iterations += steps
     return *balanced(*kernel.factors()), iterations, name
@@ -284,13 +285,13 @@ def _newton_and_sweeps(
         if not goal < error < 0.5 * last_error or count == most:
             return count, name
         last_error = error
-        swept = sweep(
+        sweeps, error = sweep(
             kernel, problem, goal,
             affordable=np.inf,
             most=_SWEEPS_BETWEEN if most is None else min(_SWEEPS_BETWEEN, most - count),
         )  # fmt: skip
-        count += swept.count
-        if not swept.error > goal or count == most:
+        count += sweeps
+        if not error > goal or count == most:
             return count, name
 
 
@@ -307,13 +308,13 @@ def _newton(
     if not is_direct or size > _DIRECT_SIZE:
         # A direct solve costs about as much as this many products; beyond them it is cheaper.
         budget = max(20, size // 12) if is_direct else None
-        run = newton_krylov(
+        steps, error, gave_up = newton_krylov(
             kernel, problem, goal,
-            max_steps=most, max_products=budget, blocks=_blocks(problem),
+            max_steps=most, max_products=budget,
+            blocks=row_blocks(problem.matrix) if problem.has_zeros else None,
         )  # fmt: skip
-        steps = run.steps
-        if not (run.gave_up and is_direct):
-            return steps, run.error, "newton-cg"
+        if not (gave_up and is_direct):
+            return steps, error, "newton-cg"
     assert isinstance(kernel, DenseKernel)
     direct_steps, error = newton_direct(kernel, problem, goal, most - steps)
     return steps + direct_steps, error, "newton"
@@ -330,10 +331,6 @@ def _goal(problem: ScalingProblem) -> float:
     return max(0.5 * goal, _SMALLEST_GOAL)
 
 
-def _blocks(problem: ScalingProblem) -> NDArray[np.intp] | None:
-    return row_blocks(problem.matrix) if problem.has_zeros else None
-
-
 def _affordable_sweeps(size: int) -> float:
     """Return how many sweeps cost as much as finishing by Newton (see benchmarks/scaling.py)."""
     if size <= 50:
@@ -347,8 +344,8 @@ def _without(problem: ScalingProblem, support: Support) -> ScalingProblem:
     if isinstance(problem.matrix, np.ndarray):
         kept = problem.matrix.copy()
         kept[tuple(cells.T)] = 0.0
-        return problem.with_matrix(kept)
-    return problem.with_matrix(drop_cells(problem.matrix, cells))
+        return replace(problem, matrix=kept)
+    return replace(problem, matrix=drop_cells(problem.matrix, cells))
 
 
 def _infeasible(problem: ScalingProblem, support: Support, solver: Solver) -> Scaling:

@@ -56,14 +56,7 @@ class Support:
 
 
 def find_support(matrix: Matrix, rows: FloatArray, columns: FloatArray) -> Support:
-    """Decide whether a matrix can be scaled to its margins, and if not, why.
-
-    Parameters
-    ----------
-    matrix : ndarray or csr_array of shape (n_rows, n_columns)
-        Non-negative entries; only the pattern matters.
-    rows, columns : ndarray
-        Positive target margins of equal total.
+    """Decide whether the zeros of a matrix let it be scaled to its margins, and if not, why.
 
     Examples
     --------
@@ -200,7 +193,7 @@ def _residual_graph(
     pattern: sparse.csr_array,
     entry_rows: IndexArray,
     carries: NDArray[np.bool_],
-    starts: IndexArray | None = None,
+    starts: IndexArray,
 ) -> sparse.csr_array:
     """Return the graph of moves: any entry may gain mass, one that carries some may lose it.
 
@@ -209,8 +202,6 @@ def _residual_graph(
     n_rows, n_columns = pattern.shape
     size = n_rows + n_columns
     entry_columns = n_rows + pattern.indices
-    if starts is None:
-        starts = np.empty(0, dtype=np.intp)
     tails = np.concatenate([entry_rows, entry_columns[carries], np.full(starts.size, size)])
     heads = np.concatenate([entry_columns, entry_rows[carries], starts])
     ones = np.ones(tails.size, dtype=np.int8)
@@ -225,7 +216,7 @@ def _vanishing_cells(
     An entry can carry mass when it lies on a cycle of the residual graph, that is when its row and
     column are strongly connected.
     """
-    graph = _residual_graph(pattern, entry_rows, carries)
+    graph = _residual_graph(pattern, entry_rows, carries, np.empty(0, dtype=np.intp))
     _, part = csgraph.connected_components(graph, directed=True, connection="strong")
     n_rows = pattern.shape[0]
     apart = (part[entry_rows] != part[n_rows + pattern.indices]) & ~carries

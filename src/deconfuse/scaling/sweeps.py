@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from deconfuse.scaling.kernels import Kernel, dot
 from deconfuse.scaling.problem import ScalingProblem
 
-__all__ = ["Sweeps", "sweep"]
+__all__ = ["sweep"]
 
 # The rate of the first sweeps says nothing about the rate to come.
 _SETTLING_SWEEPS = 3
-
-
-@dataclass(frozen=True)
-class Sweeps:
-    """Where the sweeps ended: the error of the row sums, and how many there were."""
-
-    error: float
-    count: int
 
 
 def sweep(
@@ -31,10 +22,11 @@ def sweep(
     *,
     affordable: float,
     most: int | None = None,
-) -> Sweeps:
+) -> tuple[int, float]:
     """Sweep while the sweeps left, at the rate seen, are fewer than ``affordable``.
 
-    There are no more than ``most`` of them in all.
+    There are no more than ``most`` of them in all. Returns how many there were and the error of the
+    row sums that is left.
 
     The product that starts a sweep also gives the error of the one before, so that a sweep costs
     two products where Algorithm 2 costs four. The kernel remembers the factors at the end; its
@@ -68,4 +60,4 @@ def sweep(
         kernel.remember(left, right)
     else:
         kernel.multiply(left, right)
-    return Sweeps(error, count)
+    return count, error

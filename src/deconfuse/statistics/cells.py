@@ -26,6 +26,7 @@ __all__ = [
     "cells_of",
     "check_at_least_one",
     "check_level",
+    "check_some_samples",
     "holm",
     "part_of",
     "round_fairly",
@@ -187,6 +188,14 @@ def check_at_least_one(value: int, name: str) -> int:
     if not is_whole_number(value) or value < 1:
         raise InputError(f"`{name}` must be at least 1, and a whole number, got {value!r}.")
     return int(value)
+
+
+def check_some_samples(cm: ConfusionMatrix, what: str) -> None:
+    """Refuse a matrix without samples."""
+    if cm.total == 0:
+        raise InputError(
+            f"{what} needs samples, but all counts are zero.", hint="count some predictions first."
+        )
 
 
 def check_level(level: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, softmax
+from scipy.special import expit, rel_entr, softmax
 
 from deconfuse._checks import Label, show
 from deconfuse.confusion import ConfusionMatrix
@@ -22,6 +22,7 @@ from deconfuse.statistics.cells import (
     as_generator,
     cells_of,
     check_at_least_one,
+    check_some_samples,
     whole_samples,
 )
 from deconfuse.statistics.quasi_symmetry import bradley_terry, symmetry_p_value
@@ -210,11 +211,7 @@ def similarity_choice(
     matrix = as_confusion(cm)
     if matrix.n_classes < 2:
         raise InputError("Similarity needs at least two classes, got one.")
-    if matrix.total == 0:
-        raise InputError(
-            "Similarity needs samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
+    check_some_samples(matrix, "Similarity")
     added = chosen_epsilon(epsilon, matrix.n_classes)
     generator = as_generator(_SEED if rng is None else rng)
     cells, plain = (cells_of(matrix, e, what="A similarity-choice model") for e in (added, 0.0))
@@ -285,20 +282,14 @@ def _goodness_of_fit(cells: Cells, epsilon: float, fitted: FloatArray) -> tuple[
     rows, columns, observed, total = rows[seen], columns[seen], observed[seen], total[seen]
     share = fitted[rows, columns] / (fitted[rows, columns] + fitted[columns, rows])
     expected, expected_reverse = total * share, total * (1 - share)
-    g_squared = 2 * float(
-        _x_log_ratio(observed, expected) + _x_log_ratio(total - observed, expected_reverse)
-    )
+    parts = rel_entr(observed, expected) + rel_entr(total - observed, expected_reverse)
+    g_squared = 2 * float(parts.sum())
     spread = total * share * (1 - share)
     x_squared = float(((observed - expected) ** 2 / spread).sum())
     graph = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=fitted.shape)
     n_parts = sparse.csgraph.connected_components(graph, directed=False, return_labels=False)
     dof = len(rows) - (len(fitted) - int(n_parts))
     return g_squared, x_squared, max(dof, 0)
-
-
-def _x_log_ratio(observed: FloatArray, expected: FloatArray) -> float:
-    some = observed > 0
-    return float((observed[some] * np.log(observed[some] / expected[some])).sum())
 
 
 def _check_exists(values: FloatArray, labels: tuple[Label, ...], method: ChoiceMethod) -> None:

@@ -70,7 +70,7 @@ class Triples:
         kept = (true >= 0) & (first >= 0) & (second >= 0)
         return Triples(true[kept], first[kept], second[kept], self.counts[kept])
 
-    def tables(self, n_classes: int) -> list[NDArray[np.float64]]:
+    def tables(self, n_classes: int) -> list[FloatArray]:
         """Return the counts of both models."""
         found = []
         for said in (self.first, self.second):
@@ -80,7 +80,7 @@ class Triples:
         return found
 
     @property
-    def forward(self) -> NDArray[np.float64]:
+    def forward(self) -> FloatArray:
         """How often the first model says the lower of the two predictions, in all true classes."""
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         pair = np.unique(np.column_stack([low, high]), axis=0, return_inverse=True)[1].ravel()
@@ -130,13 +130,9 @@ def triples_of(
         (keys % n_classes).astype(np.intp),
         counts.astype(np.int64),
     )
-    for which, cm, predicted in (
-        ("first", first, triples.first),
-        ("second", second, triples.second),
-    ):
-        counted = np.zeros((n_classes, n_classes))
-        np.add.at(counted, (triples.true, predicted), triples.counts)
-        if not np.array_equal(counted, cells_of(cm, 0.0, what="Compared matrices").values):
+    counted = triples.tables(n_classes)
+    for which, cm, table in zip(("first", "second"), (first, second), counted, strict=True):
+        if not np.array_equal(table, cells_of(cm, 0.0, what="Compared matrices").values):
             raise InputError(
                 f"`paired` must be the predictions behind both matrices, but the {which} matrix"
                 " counts others.",
@@ -173,21 +169,9 @@ def unpaired_tables(
 ) -> NullTables:
     """Draw tables with the margins and the sum of two independent ones.
 
-    Parameters
-    ----------
-    first, second : ndarray of int of shape (n_classes, n_classes)
-    share : ndarray of shape (n_cells,)
-        Roughly which share of each cell is of the first table, where there are samples. It must
-        depend on the margins and the sum alone.
-    n_draws : int
-    rng : numpy.random.Generator
+    ``share`` is roughly which share of each cell is of the first table, where there are samples. It
+    must depend on the margins and the sum alone.
 
-    Returns
-    -------
-    NullTables
-
-    Notes
-    -----
     A Markov chain whose step moves samples round rectangles of four cells, many disjoint ones at
     once, and keeps both margins. Seen and drawn tables are exchangeable, however long the chain
     (see `Chain.draws`).
@@ -340,19 +324,7 @@ def _rectangles(
 def paired_tables(
     triples: Triples, n_classes: int, n_draws: int, rng: np.random.Generator
 ) -> NullTables:
-    """Draw tables of two models on the same samples that differ by favours alone.
-
-    Parameters
-    ----------
-    triples : Triples
-    n_classes : int
-    n_draws : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    NullTables
-    """
+    """Draw tables of two models on the same samples that differ by favours alone."""
     differs = triples.first != triples.second
     # Only samples on which the two disagree can change sides; the other cells stay as they are.
     mine = (triples.true * n_classes + triples.first)[differs]

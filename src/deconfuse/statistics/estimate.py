@@ -20,6 +20,7 @@ from deconfuse.statistics.cells import (
     MAX_DENSE_CLASSES,
     as_confusion,
     check_level,
+    check_some_samples,
     steady_variances,
     two_sided,
 )
@@ -343,11 +344,7 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     <BiEstimate of 3 classes: separability 0.954 (0.915 to 0.982 at level 0.95)>
     """
     matrix = as_confusion(cm)
-    if matrix.total == 0:
-        raise InputError(
-            "An estimate needs samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
+    check_some_samples(matrix, "An estimate")
     estimate = estimate_quietly(matrix, check_level(level))
     absent = np.flatnonzero(np.isnan(estimate.diagonal))
     if len(absent):
@@ -364,13 +361,8 @@ def estimate_quietly(
 ) -> BiEstimate:
     """Return the estimate of a matrix that has samples; classes without one are not named.
 
-    Parameters
-    ----------
-    cm : ConfusionMatrix
-    level : float
-    classes : ndarray of int, optional
-        Positions of classes that are labels and predictions of each other; the others get no
-        estimate, and their samples have no part in it. By default all such classes.
+    ``classes`` are positions of classes that are labels and predictions of each other; the others
+    get no estimate, and their samples have no part in it. By default all such classes.
     """
     share = 1.0
     if classes is None:

@@ -223,13 +223,7 @@ class _Pairs:
 
 
 def shrink(counts: sparse.csr_array) -> ShrunkCounts:
-    """Return the expected counts behind counts.
-
-    Parameters
-    ----------
-    counts : csr_array of shape (n_classes, n_classes)
-        In samples, or in effective samples.
-    """
+    """Return the expected counts behind counts, which are samples or effective samples."""
     hits = counts.diagonal() + _HALF
     pairs = _confused_pairs(counts)
     bias, bias_variance = _fit_bias(pairs, np.log(hits))
@@ -305,15 +299,8 @@ def _class_variance(
     By moments: of what each class has more than was expected of its pairs, as far as these were
     shrunk. What is left after one standard error counts, since few classes show nothing certain.
 
-    Parameters
-    ----------
-    pairs : _Pairs
-    listed : tuple of two ndarrays
-        The expected totals of listed pairs, and what they keep.
-    every : tuple of ndarray and float
-        The expected totals of all pairs of each class, and what pairs keep that are not listed.
-    shape : float
-        Of the totals of pairs.
+    ``listed`` are the expected totals of listed pairs, and what they keep; ``every`` the expected
+    totals of all pairs of each class, and what pairs keep that are not listed.
     """
     (expected, kept), (all_expected, unlisted_kept) = listed, every
 

@@ -53,12 +53,10 @@ def label_share_test(first: FloatArray, second: FloatArray) -> float:
 
 
 def bias_test(first: FloatArray, second: FloatArray) -> float:
-    """Return the p-value of the same predictions given the label, of independent samples.
+    """Return the p-value of the same predictions given the label, summed over the labels.
 
-    Notes
-    -----
-    The generalized test of Cochran, Mantel and Haenszel: samples of each true class are a stratum,
-    so label shares may differ at will.
+    The generalized test of Cochran, Mantel and Haenszel, for counts of independent samples: those
+    of each true class are a stratum, so label shares may differ at will.
     """
     both = first + second
     mine, total = first.sum(axis=1), both.sum(axis=1)
@@ -73,8 +71,6 @@ def bias_test(first: FloatArray, second: FloatArray) -> float:
 def paired_bias_test(triples: Triples, n_classes: int) -> float:
     """Return the p-value of equal prediction shares of two models on the same samples.
 
-    Notes
-    -----
     The test of Stuart and Maxwell, on how often one model says one class and the other another.
     """
     keys = triples.first * n_classes + triples.second

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import betainc, expit
 from scipy.stats import gamma, norm
 
-__all__ = ["LEAST_FREEDOM", "FastTest", "NullFit", "fit_null"]
+__all__ = ["LEAST_FREEDOM", "NullFit", "SimilarityTest", "fit_null"]
 
 FloatArray = NDArray[np.float64]
 PlaceArray = NDArray[np.intp]
@@ -63,7 +63,7 @@ class NullFit:
         """The most likely first table with these margins."""
         return self.total * self.share
 
-    def test(self) -> FastTest:
+    def test(self) -> SimilarityTest:
         r"""Return the test of every cell and of all of them.
 
         Notes
@@ -96,7 +96,7 @@ class NullFit:
         # a sign: unbounded, it would outweigh the two others.
         spread = np.tan((0.5 - np.clip(parts, 1e-15, _LARGEST_PART)) * np.pi).mean()
         overall = float(0.5 - np.arctan(spread) / np.pi) if (parts < 1).any() else 1.0
-        return FastTest(
+        return SimilarityTest(
             overall, min(smallest, overall), p_values, np.minimum(n_tests * p_values, 1.0)
         )
 
@@ -119,16 +119,16 @@ class NullFit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FastTest:
-    """Tests of two tables without draws.
+class SimilarityTest:
+    """Tests of two tables: of all cells together, and of each.
 
     Attributes
     ----------
     p_value : float
         Of no difference in any cell.
     smallest : float
-        The smallest p-value that samples with these margins could have had in a cell.
-    raw, corrected : ndarray of shape (n_cells,)
+        The smallest one that samples with these margins could have given.
+    raw, corrected : ndarray of shape (n_cells,) or (n_classes, n_classes)
         P-values of the cells, each for itself and corrected for their number.
     """
 
@@ -139,16 +139,7 @@ class FastTest:
 
 
 def fit_null(first: NDArray[np.int64], second: NDArray[np.int64]) -> NullFit:
-    """Fit two tables that differ by the factors of their rows and columns alone.
-
-    Parameters
-    ----------
-    first, second : ndarray of int of shape (n_classes, n_classes)
-
-    Returns
-    -------
-    NullFit
-    """
+    """Fit two square tables that differ by the factors of their rows and columns alone."""
     n_classes = len(first)
     cells = np.flatnonzero(first + second)
     mine = first.ravel()[cells].astype(np.float64)

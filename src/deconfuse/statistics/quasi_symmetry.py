@@ -75,22 +75,11 @@ class _Pairs:
 
 
 def symmetry_p_value(counts: IntArray, rng: np.random.Generator) -> float:
-    """Return the p-value of quasi-symmetry.
+    """Return the p-value of quasi-symmetry; counts on the diagonal do not matter.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_classes, n_classes)
-        Whole numbers of samples; those on the diagonal do not matter.
-    rng : numpy.random.Generator
+    It is one where no other table has the same sums, and at least one over the number of draws:
+    0.001, with many pairs up to 0.005.
 
-    Returns
-    -------
-    float
-        One where no other table has the same sums. At least one over the number of draws: 0.001,
-        and with many pairs up to 0.005.
-
-    Notes
-    -----
     Tables are ranked by their deviance from the likeliest biases, which found more than Pearson's
     statistic where most pairs were confused once or twice. Above 5,000 confused pairs the statistic
     of Farrington (1996), whose mean and variance hardly depend on the biases, is compared with a
@@ -157,13 +146,7 @@ def bradley_terry(
 ) -> FloatArray:
     """Return the likeliest biases, of mean zero, if they alone decide which way confusions go.
 
-    Parameters
-    ----------
-    low, high : ndarray of int of shape (n_pairs,)
-        The two classes of each pair.
-    forward, total : ndarray of shape (n_pairs,)
-        Confusions of the lower as the higher, and of both ways.
-    n_classes : int
+    ``forward`` are confusions of the lower class of each pair as the higher, ``total`` all of them.
     """
 
     def by_class(values: FloatArray) -> FloatArray:

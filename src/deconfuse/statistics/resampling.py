@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -15,7 +15,7 @@ from deconfuse.counts import dense
 from deconfuse.errors import InputError
 from deconfuse.normalization import Normalized
 from deconfuse.scaling import scale
-from deconfuse.statistics.cells import Cells, cells_of, round_fairly, row_units
+from deconfuse.statistics.cells import Cells, cells_of, row_units, whole_samples
 from deconfuse.statistics.conditional import Triples
 from deconfuse.statistics.null_fit import fit_null
 from deconfuse.statistics.sensitivity import JointNoise, Sensitivity
@@ -128,6 +128,7 @@ class Spread:
     triples: Triples | None
     level: float
     seed: int
+    _kept: dict[str, list[FloatArray]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def errors(self) -> FloatArray:
@@ -170,10 +171,6 @@ class Spread:
             self._kept[kind] = list(self._drawn(kind))
         yield from self._kept[kind]
 
-    @cached_property
-    def _kept(self) -> dict[str, list[FloatArray]]:
-        return {}
-
     @property
     def _n_resamples(self) -> int:
         budget = _RESAMPLED_CELLS // self.first.matrix.size
@@ -206,7 +203,7 @@ class Spread:
         shape = (size, n_classes, n_classes)
         if self.triples is not None and self.triples.can_exchange:
             return _exchanged_triples(self.triples, shape, rng)
-        one, other = (round_fairly(side.samples, rng) for side in (self.first, self.second))
+        one, other = (whole_samples(side.plain, rng) for side in (self.first, self.second))
         fit = fit_null(one, other)
         total = fit.total.astype(np.int64)
         drawn = rng.binomial(total, fit.share, size=(size, len(total)))
@@ -270,7 +267,7 @@ def overlap_interval(
     noise: Callable[[], Iterable[FloatArray]],
     level: float,
 ) -> tuple[float, float]:
-    r"""Return an interval for the Overlap without noise.
+    r"""Return the ends of an interval for the Overlap without noise.
 
     Parameters
     ----------
@@ -281,10 +278,6 @@ def overlap_interval(
     noise : callable
         Gives stacks of noise in the difference.
     level : float
-
-    Returns
-    -------
-    low, high : float
 
     Notes
     -----

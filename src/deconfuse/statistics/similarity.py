@@ -19,7 +19,7 @@ from deconfuse.statistics.cells import sample_unit
 from deconfuse.statistics.estimate import BiEstimate
 from deconfuse.statistics.luce import PairPosterior
 
-__all__ = ["LookAlike", "PairTable", "StandingOut", "pair_table", "pick_cells", "standing_out"]
+__all__ = ["LookAlike", "PairTable", "StandingOut", "pair_table", "standing_out"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -151,14 +151,7 @@ class PairTable:
 def pair_table(estimate: BiEstimate) -> PairTable:
     r"""Return the similarity of every pair of classes that was confused at least once.
 
-    Parameters
-    ----------
-    estimate : BiEstimate
-        Of a dense or sparse matrix: the cost is that of the pairs that were confused.
-
-    Returns
-    -------
-    PairTable
+    It costs what these pairs cost, also of a sparse matrix.
 
     Notes
     -----
@@ -248,10 +241,6 @@ def standing_out(cm: ConfusionMatrix, pairs: NDArray[np.intp], level: float) -> 
         Positions of the classes.
     level : float
         One minus the chance of any false alarm, among all pairs of the matrix.
-
-    Returns
-    -------
-    StandingOut
 
     Notes
     -----

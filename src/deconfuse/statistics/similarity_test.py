@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from deconfuse.statistics.cells import round_fairly
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
-from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit, fit_null
+from deconfuse.statistics.null_fit import LEAST_FREEDOM, NullFit, SimilarityTest, fit_null
 
 __all__ = ["OverallTest", "SimilarityTest", "overall_test", "similarity_test"]
 
@@ -30,45 +30,13 @@ _LEAST_VARIANCE = 0.25
 _DIGITS = 9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SimilarityTest:
-    """The result of the test.
-
-    Attributes
-    ----------
-    p_value : float
-        Of no difference in any cell.
-    smallest : float
-        The smallest one that samples with these margins could have given.
-    raw, corrected : ndarray of shape (n_classes, n_classes)
-        P-values of the cells, each for itself and corrected for their number.
-    """
-
-    p_value: float
-    smallest: float
-    raw: FloatArray
-    corrected: FloatArray
-
-
 def similarity_test(
     first: FloatArray, second: FloatArray, triples: Triples | None, seed: int
 ) -> SimilarityTest:
-    """Test the similarity behind two tables.
+    """Test the similarity behind two square tables of effective numbers of samples.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_classes, n_classes)
-        Effective numbers of samples.
-    triples : Triples, optional
-        The samples behind both tables, if they are the same.
-    seed : int
+    ``triples`` are the samples behind both tables, if they are the same.
 
-    Returns
-    -------
-    SimilarityTest
-
-    Notes
-    -----
     Up to 3,000 cells with samples, and for paired samples, the test is exact: the tables are
     ranked among draws. Above, and where the margins leave no other table to draw, it is that of
     `deconfuse.statistics.null_fit`. Draws are made in an order of classes and tables that depends
@@ -100,11 +68,10 @@ def _tested(
     n_classes = len(one)
     fit = fit_null(one, other)
     fast = fit.test()
-    result = SimilarityTest(
-        fast.p_value,
-        fast.smallest,
-        _spread(fast.raw, fit.cells, n_classes),
-        _spread(fast.corrected, fit.cells, n_classes),
+    result = replace(
+        fast,
+        raw=_spread(fast.raw, fit.cells, n_classes),
+        corrected=_spread(fast.corrected, fit.cells, n_classes),
     )
     if triples is not None:
         n_draws = _fitting(int(triples.counts[triples.first != triples.second].size))
@@ -178,19 +145,9 @@ class OverallTest:
 def overall_test(tables: NullTables, fit: NullFit | None = None) -> OverallTest:
     """Test whether the first of some tables is like the others.
 
-    Parameters
-    ----------
-    tables : NullTables
-    fit : NullFit, optional
-        What is expected of unpaired tables. Without it, as for `paired_tables`, whose spread is
-        smaller, expectation and spread are read off the draws.
+    ``fit`` says what is expected of unpaired tables. Without it, as for `paired_tables`, whose
+    spread is smaller, expectation and spread are read off the draws.
 
-    Returns
-    -------
-    OverallTest
-
-    Notes
-    -----
     Differences come in several shapes, and no statistic is sharp against all. Four are used: the
     sum of the deviances of all cells (many small differences), the sum of what is above 4 (some),
     the largest (one), and the difference of the hits (one model is better throughout). Each is

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 from deconfuse._checks import Label, is_whole_number
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion
+from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_some_samples
 from deconfuse.statistics.estimate import BiEstimate, estimate_quietly
 
 __all__ = ["Hierarchy", "hierarchy"]
@@ -103,7 +103,12 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
     >>> tree.groups(2)
     [('cat', 'dog'), ('car', 'bus')]
     """
-    estimate = cm if isinstance(cm, BiEstimate) else estimate_quietly(_checked(cm), 0.95)
+    if isinstance(cm, BiEstimate):
+        estimate = cm
+    else:
+        counts = as_confusion(cm)
+        check_some_samples(counts, "A hierarchy")
+        estimate = estimate_quietly(counts, 0.95)
     n_classes = len(estimate.labels)
     if n_classes < 2:
         raise InputError("A hierarchy needs at least two classes, got one.")
@@ -120,13 +125,3 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
     if unknown.any():
         condensed[unknown] = condensed[~unknown].max(initial=0.0)
     return Hierarchy(estimate.labels, linkage(condensed, "average"), condensed)
-
-
-def _checked(cm: Any) -> ConfusionMatrix:
-    matrix = as_confusion(cm)
-    if matrix.total == 0:
-        raise InputError(
-            "A hierarchy needs samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
-    return matrix

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from deconfuse._checks import is_whole_number
 from deconfuse._memory import refuse_if_too_large
+from deconfuse.counts import dense
 from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.reading.tally import on_threads
 from deconfuse.scaling import ScalingStatus, scale
@@ -110,30 +111,16 @@ def confidence_interval(
     values, variances, certainty = _moments(normalized)
     low, high = score_interval(values, variances, certainty, check_level(level))
     # Epsilon alone is no evidence: where nothing was seen, nothing is ruled out from below.
-    counts = normalized.source.counts
-    low *= (counts if isinstance(counts, np.ndarray) else counts.toarray()) > 0
+    low *= dense(normalized.source.counts) > 0
     return low, high
 
 
 def score_interval(
     values: FloatArray, variances: FloatArray, samples: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's interval for shares with these variances.
+    """Return the ends of Wilson's intervals for shares from 0 to 1 with these variances.
 
-    Parameters
-    ----------
-    values : ndarray
-        Shares from 0 to 1.
-    variances : ndarray
-        Their variances.
-    samples : ndarray
-        Effective numbers of samples where a share is exactly 0 or 1.
-    level : float
-        The level of the interval.
-
-    Returns
-    -------
-    low, high : ndarray
+    ``samples`` are effective numbers of them, which count where a share is exactly 0 or 1.
     """
     z = float(ndtri(0.5 + level / 2))
     low, high = np.empty(values.shape), np.empty(values.shape)
@@ -249,7 +236,6 @@ def resample(cells: Cells, n_resamples: int, rng: np.random.Generator) -> FloatA
 
 def _normalize_stack(counts: FloatArray, normalized: Normalized) -> tuple[FloatArray, int]:
     """Return the normalized matrices of a stack of counts, and how many have none."""
-    values = counts + normalized.epsilon
     if normalized.method == "bi":
         solution = scale(counts, epsilon=normalized.epsilon, throw=False)
         good = np.array([status is ScalingStatus.CONVERGED for status in solution.statuses])
@@ -257,6 +243,7 @@ def _normalize_stack(counts: FloatArray, normalized: Normalized) -> tuple[FloatA
         matrices[~good] = np.nan
         return matrices, int((~good).sum())
     axes = (1, 2) if normalized.method == "all" else (2 if normalized.method == "row" else 1,)
+    values = counts + normalized.epsilon
     sums = values.sum(axis=axes, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sums > 0, values / sums, np.nan), 0
@@ -265,9 +252,8 @@ def _normalize_stack(counts: FloatArray, normalized: Normalized) -> tuple[FloatA
 def _moments(normalized: Normalized) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values, variances, and effective samples for cells at 0 or 1."""
     cells = cells_of(normalized.source, normalized.epsilon, what="A matrix with standard errors")
-    if normalized.method == "bi":
-        return _bi_moments(normalized, cells)
-    return _ratio_moments(normalized, cells)
+    moments = _bi_moments if normalized.method == "bi" else _ratio_moments
+    return moments(normalized, cells)
 
 
 def _ratio_moments(
@@ -302,7 +288,7 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
             hint="leave `epsilon` at its default, or give a positive one.",
         )
     # A cell alone in its row and column is one, but for rounding.
-    matrix = _as_dense(scaling.matrix)
+    matrix = dense(scaling.matrix)
     if matrix.max() > 1.0 - 1e-12:
         matrix = np.where(matrix > 1.0 - 1e-12, 1.0, matrix)
     # Factors may span more decades than floats have; the products that matter do not.
@@ -324,8 +310,3 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
         with np.errstate(divide="ignore"):
             samples[certain] = np.where(empty, 1.0 / (factors * cells.unit), samples[certain])
     return matrix, variance, samples
-
-
-def _as_dense(matrix: object) -> FloatArray:
-    dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
-    return np.asarray(dense, dtype=np.float64)
