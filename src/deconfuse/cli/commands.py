@@ -33,6 +33,7 @@ from deconfuse.cli.options import (
     TextOption,
     TitleOption,
     UnionOption,
+    named,
     takes_reading,
 )
 from deconfuse.cli.two_inputs import Matching, join_inputs, refuse_many_files
@@ -85,10 +86,9 @@ def report(
     samples: SamplesOption = True,
     embeddings: Annotated[
         Path | None,
-        typer.Option(
+        named(
             "--embeddings",
-            help="Array of numpy (.npy) with a row for each row of FILE: adds the geometry.",
-            show_default=False,
+            "Array of numpy (.npy) with a row for each row of FILE: adds the geometry.",
         ),
     ] = None,
 ) -> None:

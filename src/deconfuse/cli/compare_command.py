@@ -8,7 +8,15 @@ import typer
 
 from deconfuse.cli import console
 from deconfuse.cli.inputs import Wanted, check_columns, name_files, read_input, read_models
-from deconfuse.cli.options import EpsilonOption, JsonOption, Reading, UnionOption, takes_reading
+from deconfuse.cli.options import (
+    EpsilonOption,
+    JsonOption,
+    Reading,
+    UnionOption,
+    column,
+    named,
+    takes_reading,
+)
 from deconfuse.cli.two_inputs import (
     Matching,
     join_inputs,
@@ -34,21 +42,18 @@ def compare(
     ],
     against: Annotated[
         str | None,
-        typer.Option(
+        named(
             "--against",
-            help="Column of the other model's predictions, where FILE_A has both. The comparison"
-            " then uses that the samples are the same.",
-            show_default=False,
+            "Column of the other model's predictions, where FILE_A has both. The comparison then"
+            " uses that the samples are the same.",
         ),
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(
+        column(
             "--id",
-            help="Column that names a sample, in both files: the comparison then uses that the"
-            " samples are the same.",
-            rich_help_panel="Columns of FILE",
-            show_default=False,
+            "Column that names a sample, in both files: the comparison then uses that the samples"
+            " are the same.",
         ),
     ] = None,
     union: UnionOption = False,
