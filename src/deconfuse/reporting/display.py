@@ -60,10 +60,10 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
     title, *tables = _parts(shown, width=console.width)
     console.print(Text(str(title), style="bold"))
     for table in tables:
-        console.print(table.to_rich())
+        console.print(table)
     for table in _beside(shown):
         console.print(Text(f"{table.title}:"))
-        console.print(table.to_rich())
+        console.print(table)
 
 
 def _beside(shown: ConfusionMatrix | Normalized) -> list[Table]:

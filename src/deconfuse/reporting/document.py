@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from deconfuse._text import (
     count_text,
@@ -60,16 +61,8 @@ KINDS = (
 )
 
 
-class _HasKind(Protocol):
-    @property
-    def kind(self) -> str: ...
-
-
-Found = TypeVar("Found", bound=_HasKind)
-
-
-def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
-    """Yield each kind that was found with its findings, known kinds first.
+def by_kind(findings: Sequence[Finding]) -> Iterator[tuple[Kind, list[Finding]]]:
+    """Yield each kind that was found with its findings.
 
     Examples
     --------
@@ -78,11 +71,10 @@ def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
     >>> [(kind.title, len(group)) for kind, group in by_kind(found)]
     [('Similar classes', 1), ('Take care', 2)]
     """
-    known = {kind.name: kind for kind in KINDS}
-    for name in dict.fromkeys([*known, *(finding.kind for finding in findings)]):
-        group = [finding for finding in findings if finding.kind == name]
+    for kind in KINDS:
+        group = [finding for finding in findings if finding.kind == kind.name]
         if group:
-            yield known.get(name) or Kind(name, name.replace("_", " ").capitalize(), "blue"), group
+            yield kind, group
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,7 @@ class Document:
             parts.append(grid)
             parts += [Text(f"  {more}", style="dim") for more in _more(findings)]
         for table in self.tables:
-            parts += [Text(f"\n{table.title}"), table.to_rich()]
+            parts += [Text(f"\n{table.title}"), table]
         return Group(*parts)
 
     def to_html(self) -> str:
@@ -183,7 +175,11 @@ def _shown(
     Advice that the next group repeats is told there alone.
     """
     kinds = [
-        (kind, all_of_it, [list(group) for _, group in groupby(all_of_it[:_FINDINGS], _advice)])
+        (
+            kind,
+            all_of_it,
+            [list(group) for _, group in groupby(all_of_it[:_FINDINGS], attrgetter("advice"))],
+        )
         for kind, all_of_it in by_kind(findings)
     ]
     for place, (kind, all_of_it, groups) in enumerate(kinds):
@@ -191,10 +187,6 @@ def _shown(
         if kinds[place + 1 :] and kinds[place + 1][2][0][0].advice == told[-1]:
             told[-1] = ""
         yield kind, all_of_it, list(zip(told, groups, strict=True))
-
-
-def _advice(finding: Finding) -> str:
-    return finding.advice
 
 
 def _more(findings: Sequence[Finding]) -> list[str]:
