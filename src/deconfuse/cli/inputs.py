@@ -248,7 +248,7 @@ def name_files(files: list[str]) -> list[str]:
 
 def check_output(output: Path | None, *sources: str) -> None:
     """Refuse to write over what is read, or into a folder that does not exist."""
-    if output is None or str(output) == STANDARD:
+    if output is None:
         return
     if not output.parent.is_dir():
         raise InputError(
