@@ -122,16 +122,16 @@ def report(
     check_page(output)
     names = name_files(files)
     shown = {"--id": id if file2 is None else None, "--image": image, "--text": text}
-    _refuse_unused(file2, shown, samples=samples or embeddings is not None, union=union)
-    wanted = None
-    if samples or embeddings is not None:
+    listed = samples or embeddings is not None
+    _refuse_unused(file2, shown, samples=listed, union=union)
+    to_pair = None if file2 is None else Wanted(id, all_rows=True, if_there=True)
+    wanted = to_pair
+    if listed:
         whole = embeddings is not None or (file2 is not None and id is not None)
         wanted = Wanted(id, image, text, all_rows=whole)
-    elif file2 is not None:
-        wanted = Wanted(id, all_rows=True, if_there=True)
     inputs = [read_input(file, reading, wanted)]
     if file2 is not None:
-        inputs.append(read_input(file2, reading, Wanted(id, all_rows=True, if_there=True)))
+        inputs.append(read_input(file2, reading, to_pair))
     check_columns(files, inputs, reading, wanted)
     first, rows = inputs[0].cm, inputs[0].samples
     points = read_embeddings(embeddings, rows)
@@ -144,7 +144,7 @@ def report(
     with console.working("Writing the page"):
         study = dc.Study(
             subject,
-            samples=rows if samples or embeddings is not None else None,
+            samples=rows if listed else None,
             embeddings=points,
             paired=None if two is None else two.paired,
         )

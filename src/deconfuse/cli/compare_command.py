@@ -17,13 +17,7 @@ from deconfuse.cli.options import (
     named,
     takes_reading,
 )
-from deconfuse.cli.two_inputs import (
-    Matching,
-    join_inputs,
-    paired_inputs,
-    refuse_many_files,
-    refuse_weighted_pairs,
-)
+from deconfuse.cli.two_inputs import Matching, join_inputs, paired_inputs, refuse_many_files
 from deconfuse.errors import InputError
 
 __all__ = ["compare"]
@@ -100,7 +94,11 @@ def compare(
         )
     if against is None:
         name_files(files)
-        refuse_weighted_pairs(id, reading.weight)
+        if id is not None and reading.weight is not None:
+            raise InputError(
+                "`--id` pairs samples that weigh one each, got `--weight` too.",
+                hint="leave out one of them.",
+            )
         matching = Matching((files[0], files[1]), id=id, union=union, strict=True)
         wanted = Wanted(id, all_rows=True, if_there=True)
         inputs = [read_input(file, reading, wanted) for file in files]

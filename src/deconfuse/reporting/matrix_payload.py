@@ -128,16 +128,15 @@ def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
 
 
 def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
-    # The bucket has no diagonal entry of its own: its cells come ready-made.
-    pad = np.zeros(int(shown.bucket))
     status, residual = "converged", None
     if n.scaling is not None:
         status = n.scaling.status.name.lower().replace("_", " ")
         residual = float(n.scaling.residual) if np.isfinite(n.scaling.residual) else None
     return ScalingPayload(
         epsilon=float(n.epsilon),
-        left=encode(np.concatenate([n.left[shown.kept], pad]), "f8"),
-        right=encode(np.concatenate([n.right[shown.kept], pad]), "f8"),
+        # The bucket has no diagonal entry of its own: its cells come ready-made.
+        left=encode(_of_shown(n.left, shown, 0.0), "f8"),
+        right=encode(_of_shown(n.right, shown, 0.0), "f8"),
         status=status,
         residual=residual,
     )
@@ -240,9 +239,9 @@ def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload:
     )
 
 
-def _of_shown(values: FloatArray, shown: Shown) -> FloatArray:
-    """Return the values of the shown classes: NaN for the bucket, which pools several."""
-    return np.append(values[shown.kept], np.full(int(shown.bucket), np.nan))
+def _of_shown(values: Any, shown: Shown, bucket: Any = np.nan) -> NDArray[Any]:
+    """Return the values of the shown classes, and one for the bucket, which pools several."""
+    return np.append(np.asarray(values)[shown.kept], [bucket] * int(shown.bucket))
 
 
 def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:
