@@ -207,7 +207,7 @@ def test_report_with_embeddings_shows_the_geometry(run, predictions, hostile, tm
     assert run("report", predictions, "--embeddings", "latent.npy").code == 0
     assert '"geometry":{' in (tmp_path / "report.html").read_text()
     for args, message in [
-        ((predictions, "--embeddings", "short.npy"), "one row per row of FILE, got (599, 5) for"),
+        ((predictions, "--embeddings", "short.npy"), "`--embeddings` must have one row a sample"),
         ((predictions, "--embeddings", "bad.npy"), "must be an array of numbers saved by numpy"),
         ((predictions, "--embeddings", "none.npy"), "must be an array of numbers saved by numpy"),
         ((hostile, "--embeddings", "latent.npy"), "needs the predictions of each row"),
@@ -265,7 +265,7 @@ def test_what_cannot_be_compared_is_refused(run, predictions, hostile):
         ((predictions,), "error: Two models are compared: give FILE_B, or a second column"),
         ((predictions, hostile, "--against", "b"), "error: Two models are compared: give FILE_B"),
         ((predictions, predictions), "error: The two files must differ"),
-        (("-", "-"), "error: Standard input can be read once, got - twice."),
+        (("-", "-"), "error: The two files must differ, got '-' twice."),
         ((predictions, hostile), "error: Both matrices must have the same classes"),
         ((predictions, "nope.csv"), "error: File 'nope.csv' does not exist."),
     ]:

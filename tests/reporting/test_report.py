@@ -94,8 +94,6 @@ def test_refusals(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
         dc.report({"a": cm, "b": other}, page)
     with pytest.raises(dc.InputError, match="needs samples, but all counts of 'model' are zero"):
         dc.report(empty, page)
-    with pytest.raises(dc.InputError, match="`embeddings` need `samples`"):
-        dc.report(cm, page, embeddings=np.ones((4, 2)))
     assert not page.exists()
 
 
