@@ -396,39 +396,14 @@ def test_a_window_made_taller_gives_a_larger_matrix(open_page: Open) -> None:
     assert reader.layout()["side"] > before + 200
 
 
-def test_metrics_are_those_of_scikit_learn(open_page: Open, clothes: dc.ConfusionMatrix) -> None:
-    from sklearn.metrics import (
-        accuracy_score,
-        balanced_accuracy_score,
-        cohen_kappa_score,
-        f1_score,
-        precision_recall_fscore_support,
-    )
-
-    counts = np.asarray(clothes.counts)
-    true, pred = (np.repeat(np.indices(counts.shape)[k].ravel(), counts.ravel()) for k in (0, 1))
-    reader = open_page()
-    metrics = reader.ask(
-        """const { recall, precision, f1, n } = root.host.explorer.pane('counts', '0').metrics();
-        return { recall: [...recall], precision: [...precision], f1: [...f1], n: [...n] };"""
-    )
-    precision, recall, f1, support = precision_recall_fscore_support(true, pred)
-    for name, expected in (
-        ("precision", precision), ("recall", recall), ("f1", f1), ("n", support),
-    ):  # fmt: skip
-        np.testing.assert_allclose(metrics[name], expected, rtol=1e-9)
+def test_the_header_has_the_scores(open_page: Open, clothes: dc.ConfusionMatrix) -> None:
     said = re.search(
         r"accuracy (\S+), balanced (\S+), macro F1 (\S+), kappa (\S+)",
-        reader.text("header").replace("\n", " "),
+        open_page().text("header").replace("\n", " "),
     )
     assert said is not None
-    overall = (
-        accuracy_score(true, pred),
-        balanced_accuracy_score(true, pred),
-        f1_score(true, pred, average="macro"),
-        cohen_kappa_score(true, pred),
-    )
-    assert [float(number) for number in said.groups()] == pytest.approx(overall, abs=5e-4)
+    expected = (clothes.accuracy, clothes.balanced_accuracy, clothes.macro_f1, clothes.kappa)
+    assert [float(number) for number in said.groups()] == pytest.approx(expected, abs=5e-4)
 
 
 def test_errors_only_and_at_least_so_many_samples(open_page: Open) -> None:

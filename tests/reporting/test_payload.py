@@ -289,11 +289,6 @@ def test_the_differences_of_the_same_samples_are_tested_by_their_pairs(n_classes
     assert apart.comparison.p_values != page.comparison.p_values
 
 
-def test_pairs_belong_to_two_matrices() -> None:
-    with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, got 1"):
-        summarize(matrix(3, 100), title="t", paired=([0], [0], [0]))
-
-
 @pytest.mark.parametrize("method", ["row", "col", "all"])
 @pytest.mark.parametrize("unit", [1, 0.5])
 def test_intervals_of_the_page_are_those_of_the_normalization(method: Any, unit: float) -> None:
