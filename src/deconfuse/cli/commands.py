@@ -22,17 +22,13 @@ from deconfuse.cli.inputs import (
 from deconfuse.cli.options import (
     EpsilonOption,
     FilesArgument,
-    IdOption,
-    ImageOption,
     JsonOption,
     OpenOption,
     PageOption,
     PairArgument,
     Reading,
-    SamplesOption,
-    TextOption,
-    TitleOption,
     UnionOption,
+    column,
     named,
     takes_reading,
 )
@@ -76,14 +72,32 @@ def report(
     reading: Reading,
     files: PairArgument,
     output: PageOption = Path("report.html"),
-    title: TitleOption = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="What the page is about. Default: the name of FILE."),
+    ] = None,
     open_page: OpenOption = False,
     json: JsonOption = False,
     union: UnionOption = False,
-    id: IdOption = None,
-    image: ImageOption = None,
-    text: TextOption = None,
-    samples: SamplesOption = True,
+    id: Annotated[
+        str | None,
+        column(
+            "--id",
+            "Column that names a sample. Default: its row number, from 0. Where both of two files"
+            " have it, they are compared sample by sample.",
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        column(
+            "--image",
+            "Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
+        ),
+    ] = None,
+    text: Annotated[str | None, column("--text", "Column of texts, shown as text.")] = None,
+    samples: Annotated[
+        bool, typer.Option("--samples/--no-samples", help="List the samples behind each cell.")
+    ] = True,
     embeddings: Annotated[
         Path | None,
         named(
@@ -166,8 +180,8 @@ def _refuse_unused(
             hint="leave it out, or give a second model as FILE2.",
         )
     # Without samples, ids still pair two files.
-    for option, column in shown.items():
-        if column is not None and not samples:
+    for option, name in shown.items():
+        if name is not None and not samples:
             raise InputError(
                 f"`{option}` is about the samples behind each cell, got `--no-samples` too.",
                 hint="leave out one of them.",

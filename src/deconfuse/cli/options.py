@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "EpsilonOption",
     "FilesArgument",
-    "IdOption",
-    "ImageOption",
     "JsonOption",
     "OpenOption",
     "PageOption",
     "PairArgument",
     "Reading",
-    "SamplesOption",
-    "TextOption",
-    "TitleOption",
     "UnionOption",
     "column",
     "named",
@@ -81,31 +76,8 @@ EpsilonOption = Annotated[
         "Added to every cell before normalizing. Default: 1 / number of classes for bi, else 0.",
     ),
 ]
-IdOption = Annotated[
-    str | None,
-    column(
-        "--id",
-        "Column that names a sample. Default: its row number, from 0. Where both of two files have"
-        " it, they are compared sample by sample.",
-    ),
-]
-ImageOption = Annotated[
-    str | None,
-    column(
-        "--image",
-        "Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
-    ),
-]
-TextOption = Annotated[str | None, column("--text", "Column of texts, shown as text.")]
-SamplesOption = Annotated[
-    bool, typer.Option("--samples/--no-samples", help="List the samples behind each cell.")
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-TitleOption = Annotated[
-    str | None,
-    typer.Option("--title", help="What the page is about. Default: the name of FILE."),
-]
 PageOption = Annotated[
     Path,
     typer.Option(

@@ -38,6 +38,7 @@ __all__ = ["KINDS", "Document", "Kind", "by_kind", "comparison_document", "diagn
 _ROWS = 10
 _FINDINGS = 5
 _NAME_WIDTH = 32
+_advice = attrgetter("advice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +176,7 @@ def _shown(
     Advice that the next group repeats is told there alone.
     """
     kinds = [
-        (
-            kind,
-            all_of_it,
-            [list(group) for _, group in groupby(all_of_it[:_FINDINGS], attrgetter("advice"))],
-        )
+        (kind, all_of_it, [list(group) for _, group in groupby(all_of_it[:_FINDINGS], _advice)])
         for kind, all_of_it in by_kind(findings)
     ]
     for place, (kind, all_of_it, groups) in enumerate(kinds):

@@ -96,7 +96,7 @@ export function modelOf(method, model) {
   return Number(model.replace(/^difference-?/, "") || (model === "difference" ? 1 : 0));
 }
 
-/** @param {any} study @param {string} method */
+/** @param {string} method */
 export function methodName(method) {
   if (method === "bi-epsilon") return "bi + ε";
   return isGeometric(method) ? `geometry, ${method.slice(4)}` : method;
