@@ -159,15 +159,6 @@ def test_labels_that_do_not_fit_are_refused(run, tmp_path):
 
 def test_two_models_in_one_table_follow_the_labels(run, tmp_path):
     (tmp_path / "both.csv").write_text("label,a,b\ncat,cat,cat\ndog,cat,dog\ndog,dog,cat\n")
-    ran = run(
-        "compare",
-        "both.csv",
-        "--prediction",
-        "a",
-        "--against",
-        "b",
-        "--labels",
-        "dog,cat",
-        "--json",
-    )
+    columns = ("--prediction", "a", "--against", "b", "--labels", "dog,cat")
+    ran = run("compare", "both.csv", *columns, "--json")
     assert json.loads(ran.out)["labels"] == ["dog", "cat"]

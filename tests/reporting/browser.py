@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -167,3 +167,7 @@ class Reader:
                 "() => document.getElementById('deconfuse').explorer.views[0].scene.layout"
             )
         )
+
+
+#: What opens a page and returns who reads it.
+Open = Callable[..., Reader]

@@ -5,28 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import deconfuse as dc
-from tests.reporting.browser import Reader, chromium
-from tests.support import require
+from tests.reporting.browser import Open, Reader
 
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Reader]
 CLASSES = ["billing", "refund", "shipping", "technical"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    require("playwright", programs=("chromium",))
-    with chromium() as running:
-        yield running
 
 
 def answers(seed: int = 0, refused: float = 0.47) -> tuple[list[str], list[str | None]]:
@@ -64,19 +53,6 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dc.ConfusionMa
     path = tmp_path_factory.mktemp("chat") / "chat.html"
     cm = counted(true, said)
     return dc.report(cm, path, samples=samples), cm
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    readers: list[Reader] = []
-
-    def opened(path: Path, fragment: str = "", **options: Any) -> Reader:
-        readers.append(Reader(browser, path, fragment, **options))
-        return readers[-1]
-
-    yield opened
-    for reader in readers:
-        reader.close()
 
 
 def strip_cell(reader: Reader, strip: int, place: int) -> tuple[float, float]:

@@ -102,7 +102,6 @@ def test_counts_and_diagonals_give_every_normalization(clothes: dc.ConfusionMatr
         )
         np.testing.assert_allclose(values, clothes.normalize(method).matrix, rtol=1e-9)
     parts = dc.diagnose(clothes).attribution
-    assert model.attribution is not None
     np.testing.assert_allclose(np.log(model.attribution.label.decode()), parts.label)
     assert np.log(model.attribution.base) == pytest.approx(parts.base)
 
@@ -288,11 +287,6 @@ def test_the_differences_of_the_same_samples_are_tested_by_their_pairs(n_classes
     apart = summarize({"a": one, "b": other}, title="t")
     assert apart.comparison is not None
     assert apart.comparison.p_values != page.comparison.p_values
-
-
-def test_pairs_belong_to_two_matrices() -> None:
-    with pytest.raises(dc.InputError, match="`paired` belongs to two matrices, got 1"):
-        summarize(matrix(3, 100), title="t", paired=([0], [0], [0]))
 
 
 @pytest.mark.parametrize("method", ["row", "col", "all"])

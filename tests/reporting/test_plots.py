@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import warnings
-from itertools import pairwise
 
 import matplotlib as mpl
 
@@ -57,8 +56,7 @@ def rendered(figure: Figure) -> np.ndarray:
 
 def test_from_predictions_draws_what_scikit_learn_draws():
     y_true, y_pred = ["a", "b", "b", "c", "c", "c"], ["a", "b", "c", "c", "a", "c"]
-    for ours, theirs in ((None, None), ("true", "true"), ("row", "true"), ("pred", "pred"),
-                         ("col", "pred"), ("all", "all")):  # fmt: skip
+    for ours, theirs in ((None, None), ("true", "true"), ("col", "pred"), ("all", "all")):
         mine = ConfusionMatrixDisplay.from_predictions(y_true, y_pred, normalize=ours)
         other = SklearnDisplay.from_predictions(y_true, y_pred, normalize=theirs)
         np.testing.assert_allclose(mine.confusion_matrix, other.confusion_matrix)
@@ -192,8 +190,9 @@ def test_counts_take_integer_formats():
     assert display.text_[0, 0].get_text() == f"{display.confusion_matrix[0, 0]:,d}"
 
 
-@pytest.mark.parametrize("n_classes", [2, 10, 30, 100])
-@pytest.mark.parametrize("normalize", [None, "bi"])
+@pytest.mark.parametrize(
+    ("n_classes", "normalize"), [(2, None), (10, "bi"), (30, None), (30, "bi"), (100, None)]
+)
 def test_numbers_and_names_fit_their_cells(n_classes, normalize):
     names = [f"species number {k}" for k in range(n_classes)]
     display = ConfusionMatrixDisplay.from_confusion_matrix(
@@ -212,7 +211,7 @@ def test_numbers_and_names_fit_their_cells(n_classes, normalize):
         assert max(box.height for box in boxes) < cell
         assert min(text.get_fontsize() for text in display.text_.flat) >= 5.5
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
-        assert min(label.get_fontsize() for label in labels) >= 5
+        assert min(label.get_fontsize() for label in labels) >= 5.5
     rows = [label.get_window_extent() for label in ax.get_yticklabels()]
     for above, below in itertools.pairwise(rows):
         assert above.y0 >= below.y1 - 1.0
@@ -225,7 +224,10 @@ def test_numbers_and_names_fit_their_cells(n_classes, normalize):
 
 
 def test_values_can_be_forced_and_forbidden():
-    assert ConfusionMatrixDisplay(simulated(45)).plot(include_values=True).text_.shape == (45, 45)
+    _, small = plt.subplots(figsize=(2, 2))
+    many = ConfusionMatrixDisplay(simulated(20))
+    assert many.plot(ax=small).text_ is None
+    assert many.plot(ax=small, include_values=True).text_.shape == (20, 20)
     assert ConfusionMatrixDisplay(simulated(3)).plot(include_values=False).text_ is None
 
 
@@ -260,7 +262,7 @@ def test_every_number_can_be_read_on_its_cell(look):
         return float(np.dot(linear, [0.2126, 0.7152, 0.0722])) + 0.05
 
     counts = np.arange(144).reshape(12, 12) % 61 + np.diag(np.arange(12) * 11)
-    for normalize in (None, "row", "bi"):
+    for normalize in (None, "bi"):
         display = ConfusionMatrixDisplay.from_confusion_matrix(
             counts, normalize=normalize, include_values=True, **look
         )
@@ -393,23 +395,6 @@ def test_a_figure_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(InputError, match=r"name that ends in its format, got '.*matrix\.docx'"):
         write_figure(figure, tmp_path / "matrix.docx")
     assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_a_format_of_ratios_is_used():
-    display = ConfusionMatrixDisplay(simulated(3).normalize("row")).plot(values_format=".0%")
-    assert display.text_[0, 0].get_text().endswith("%")
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 30, 60, 100])
-def test_names_are_large_enough_to_read_and_do_not_touch(n_classes):
-    cm = dc.ConfusionMatrix.from_counts(np.eye(n_classes) + 1)
-    display = ConfusionMatrixDisplay(cm).plot()
-    display.figure_.canvas.draw()
-    labels = display.ax_.get_yticklabels()
-    assert min(label.get_fontsize() for label in labels) >= 5.5
-    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
-    assert all(below.y1 <= above.y0 + 1 for below, above in pairwise(boxes))
-    assert labels[0].get_text() == "0"
 
 
 def margin_lengths(display: ConfusionMatrixDisplay) -> list[list[float]]:

@@ -59,11 +59,6 @@ def test_the_ending_decides(
     assert [p.name for p in tmp_path.iterdir()] == [f"pets{ending}"]
 
 
-def test_json_is_the_payload(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
-    told = json.loads(dc.report(cm, tmp_path / "a.json", title="x").read_text(encoding="utf-8"))
-    assert (told["title"], told["labels"]) == ("x", ["cat", "dog"])
-
-
 def test_an_error_leaves_the_old_file(
     cm: dc.ConfusionMatrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,8 +89,6 @@ def test_refusals(cm: dc.ConfusionMatrix, tmp_path: Path) -> None:
         dc.report({"a": cm, "b": other}, page)
     with pytest.raises(dc.InputError, match="needs samples, but all counts of 'model' are zero"):
         dc.report(empty, page)
-    with pytest.raises(dc.InputError, match="`embeddings` need `samples`"):
-        dc.report(cm, page, embeddings=np.ones((4, 2)))
     assert not page.exists()
 
 

@@ -44,7 +44,7 @@ def test_every_form_has_every_row_and_no_markup_of_a_name(rows: list[tuple[str, 
     assert table.to_latex().count("\\\\\n") == len(rows) + 1
     root = ET.fromstring(_readable(table.to_html()))
     assert len(list(root.iter("tr"))) == len(rows) + 1
-    in_terminal = printed(table.to_rich(), 80)
+    in_terminal = printed(table, 80)
     assert all(f"{value:.3f}" in in_terminal for _, value in rows)
 
 
@@ -101,7 +101,7 @@ def test_no_digit_is_lost_at_eighty_columns(n_classes: int, long_names: bool) ->
 
 def test_a_narrow_terminal_gets_a_sentence_per_row() -> None:
     table = Table(("true", "p"), [("cat", "0.123456789")] * 2, "lr")
-    assert printed(table.to_rich(), 12).replace("\n", "").count("0.123456789") == 2
+    assert printed(table, 12).replace("\n", "").count("0.123456789") == 2
     compared = dc.compare([[80, 20], [9, 91]], [[50, 50], [9, 91]])
     wide, narrow = printed(compared, 100), printed(compared, 40)
     for number in re.findall(r"[+-]0\.\d{4}", wide):

@@ -22,17 +22,14 @@ from deconfuse.cli.inputs import (
 from deconfuse.cli.options import (
     EpsilonOption,
     FilesArgument,
-    IdOption,
-    ImageOption,
     JsonOption,
     OpenOption,
     PageOption,
     PairArgument,
     Reading,
-    SamplesOption,
-    TextOption,
-    TitleOption,
     UnionOption,
+    column,
+    named,
     takes_reading,
 )
 from deconfuse.cli.two_inputs import Matching, join_inputs, refuse_many_files
@@ -75,20 +72,37 @@ def report(
     reading: Reading,
     files: PairArgument,
     output: PageOption = Path("report.html"),
-    title: TitleOption = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="What the page is about. Default: the name of FILE."),
+    ] = None,
     open_page: OpenOption = False,
     json: JsonOption = False,
     union: UnionOption = False,
-    id: IdOption = None,
-    image: ImageOption = None,
-    text: TextOption = None,
-    samples: SamplesOption = True,
+    id: Annotated[
+        str | None,
+        column(
+            "--id",
+            "Column that names a sample. Default: its row number, from 0. Where both of two files"
+            " have it, they are compared sample by sample.",
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        column(
+            "--image",
+            "Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
+        ),
+    ] = None,
+    text: Annotated[str | None, column("--text", "Column of texts, shown as text.")] = None,
+    samples: Annotated[
+        bool, typer.Option("--samples/--no-samples", help="List the samples behind each cell.")
+    ] = True,
     embeddings: Annotated[
         Path | None,
-        typer.Option(
+        named(
             "--embeddings",
-            help="Array of numpy (.npy) with a row for each row of FILE: adds the geometry.",
-            show_default=False,
+            "Array of numpy (.npy) with a row for each row of FILE: adds the geometry.",
         ),
     ] = None,
 ) -> None:
@@ -122,16 +136,16 @@ def report(
     check_page(output)
     names = name_files(files)
     shown = {"--id": id if file2 is None else None, "--image": image, "--text": text}
-    _refuse_unused(file2, shown, samples=samples or embeddings is not None, union=union)
-    wanted = None
-    if samples or embeddings is not None:
+    listed = samples or embeddings is not None
+    _refuse_unused(file2, shown, samples=listed, union=union)
+    to_pair = None if file2 is None else Wanted(id, all_rows=True, if_there=True)
+    wanted = to_pair
+    if listed:
         whole = embeddings is not None or (file2 is not None and id is not None)
         wanted = Wanted(id, image, text, all_rows=whole)
-    elif file2 is not None:
-        wanted = Wanted(id, all_rows=True, if_there=True)
     inputs = [read_input(file, reading, wanted)]
     if file2 is not None:
-        inputs.append(read_input(file2, reading, Wanted(id, all_rows=True, if_there=True)))
+        inputs.append(read_input(file2, reading, to_pair))
     check_columns(files, inputs, reading, wanted)
     first, rows = inputs[0].cm, inputs[0].samples
     points = read_embeddings(embeddings, rows)
@@ -144,7 +158,7 @@ def report(
     with console.working("Writing the page"):
         study = dc.Study(
             subject,
-            samples=rows if samples or embeddings is not None else None,
+            samples=rows if listed else None,
             embeddings=points,
             paired=None if two is None else two.paired,
         )
@@ -166,8 +180,8 @@ def _refuse_unused(
             hint="leave it out, or give a second model as FILE2.",
         )
     # Without samples, ids still pair two files.
-    for option, column in shown.items():
-        if column is not None and not samples:
+    for option, name in shown.items():
+        if name is not None and not samples:
             raise InputError(
                 f"`{option}` is about the samples behind each cell, got `--no-samples` too.",
                 hint="leave out one of them.",

@@ -8,14 +8,16 @@ import typer
 
 from deconfuse.cli import console
 from deconfuse.cli.inputs import Wanted, check_columns, name_files, read_input, read_models
-from deconfuse.cli.options import EpsilonOption, JsonOption, Reading, UnionOption, takes_reading
-from deconfuse.cli.two_inputs import (
-    Matching,
-    join_inputs,
-    paired_inputs,
-    refuse_many_files,
-    refuse_weighted_pairs,
+from deconfuse.cli.options import (
+    EpsilonOption,
+    JsonOption,
+    Reading,
+    UnionOption,
+    column,
+    named,
+    takes_reading,
 )
+from deconfuse.cli.two_inputs import Matching, join_inputs, paired_inputs, refuse_many_files
 from deconfuse.errors import InputError
 
 __all__ = ["compare"]
@@ -34,21 +36,18 @@ def compare(
     ],
     against: Annotated[
         str | None,
-        typer.Option(
+        named(
             "--against",
-            help="Column of the other model's predictions, where FILE_A has both. The comparison"
-            " then uses that the samples are the same.",
-            show_default=False,
+            "Column of the other model's predictions, where FILE_A has both. The comparison then"
+            " uses that the samples are the same.",
         ),
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(
+        column(
             "--id",
-            help="Column that names a sample, in both files: the comparison then uses that the"
-            " samples are the same.",
-            rich_help_panel="Columns of FILE",
-            show_default=False,
+            "Column that names a sample, in both files: the comparison then uses that the samples"
+            " are the same.",
         ),
     ] = None,
     union: UnionOption = False,
@@ -95,7 +94,11 @@ def compare(
         )
     if against is None:
         name_files(files)
-        refuse_weighted_pairs(id, reading.weight)
+        if id is not None and reading.weight is not None:
+            raise InputError(
+                "`--id` pairs samples that weigh one each, got `--weight` too.",
+                hint="leave out one of them.",
+            )
         matching = Matching((files[0], files[1]), id=id, union=union, strict=True)
         wanted = Wanted(id, all_rows=True, if_there=True)
         inputs = [read_input(file, reading, wanted) for file in files]

@@ -6,13 +6,11 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from deconfuse._text import significant
 from deconfuse.cli import console
 from deconfuse.cli.commands import leave_page
 from deconfuse.cli.inputs import check_output, check_page
-from deconfuse.cli.options import JsonOption, OpenOption, PageOption
+from deconfuse.cli.options import JsonOption, OpenOption, PageOption, named
 
 if TYPE_CHECKING:
     from deconfuse.confusion import ConfusionMatrix
@@ -28,11 +26,7 @@ def demo(
     output: PageOption = Path("deconfuse-demo.html"),
     picture: Annotated[
         Path | None,
-        typer.Option(
-            "--picture",
-            help="Also draw the four normalizations side by side (.png, .svg, .pdf).",
-            show_default=False,
-        ),
+        named("--picture", "Also draw the four normalizations side by side (.png, .svg, .pdf)."),
     ] = None,
     open_page: OpenOption = False,
     json: JsonOption = False,

@@ -130,19 +130,12 @@ def read_embeddings(path: Path | None, samples: Samples | None) -> npt.NDArray[A
             hint="give the table of predictions as FILE.",
         )
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(
             f"`--embeddings` must be an array of numbers saved by numpy, and {str(path)!r} is not.",
             hint="write it with `numpy.save`.",
         ) from error
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or len(array) != len(samples.y_true):
-        shape = getattr(array, "shape", "several arrays")
-        raise InputError(
-            f"`--embeddings` must have one row per row of FILE, got {shape} for"
-            f" {len(samples.y_true):,} rows."
-        )
-    return array
 
 
 def read_models(source: str, reading: Reading, against: str) -> TwoModels:
@@ -235,8 +228,6 @@ def called(source: str) -> str:
 
 def name_files(files: list[str]) -> list[str]:
     """Return a name for each input: that of its file, or the whole path where these are equal."""
-    if files.count(STANDARD) > 1:
-        raise InputError("Standard input can be read once, got - twice.")
     if len(set(files)) < len(files):
         raise InputError(
             f"The two files must differ, got {files[0]!r} twice.",
@@ -248,7 +239,7 @@ def name_files(files: list[str]) -> list[str]:
 
 def check_output(output: Path | None, *sources: str) -> None:
     """Refuse to write over what is read, or into a folder that does not exist."""
-    if output is None or str(output) == STANDARD:
+    if output is None:
         return
     if not output.parent.is_dir():
         raise InputError(

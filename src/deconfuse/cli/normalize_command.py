@@ -91,6 +91,8 @@ def normalize(
 
       cat predictions.csv | deconfuse normalize - --label y --prediction y_hat --json
     """
+    if str(output) == STANDARD:
+        output = None
     check_output(output, *files)
     chosen = _format(format, json, output)
     cm = read_matrices(files, reading)
@@ -99,9 +101,9 @@ def normalize(
     _note_unseen(normalized)
     if chosen is not None:
         _write_table(normalized, chosen, output)
-        return
-    assert output is not None
-    _write_picture(normalized, output)
+    else:
+        assert output is not None
+        _write_picture(normalized, output)
 
 
 def _note_unseen(n: Normalized) -> None:
@@ -124,26 +126,21 @@ def _note_unseen(n: Normalized) -> None:
 
 
 def _format(format: Format | None, json: bool, output: Path | None) -> Format | None:
-    """Return the format asked for; None is a picture."""
+    """Return the format asked for, before anything is counted; None is a picture."""
     from deconfuse.reporting.tables import TABLE_FORMATS
 
     if json:
         if format not in (None, Format.json):
             raise InputError(f"Only one format can be written, got --json and --format {format}.")
         return Format.json
-    if format is not None or output is None or str(output) == STANDARD:
+    if format is not None or output is None:
         return format or Format.text
     suffix = output.suffix.lower()
     if suffix in TABLE_FORMATS:
         return Format(TABLE_FORMATS[suffix])
     if suffix == ".txt":
         return Format.text
-    _check_picture(output)
-    return None
 
-
-def _check_picture(output: Path) -> None:
-    """Refuse a name that says no format, before anything is counted."""
     from deconfuse.reporting.plots import picture_format
 
     try:
@@ -154,26 +151,25 @@ def _check_picture(output: Path) -> None:
             f" {str(output)!r}.",
             hint=f"for a picture, {error.hint}",
         ) from error
+    return None
 
 
 def _write_table(n: Normalized, format: Format, output: Path | None) -> None:
     from deconfuse._files import write_text
+    from deconfuse.reporting.display import print_matrix
     from deconfuse.reporting.tables import TableFormat, write_table
 
-    to_screen = output is None or str(output) == STANDARD
+    if format is Format.text and output is None:
+        print_matrix(console.out(), n)
+        return
     if format is Format.text:
-        from deconfuse.reporting.display import print_matrix
-
-        if to_screen:
-            print_matrix(console.out(), n)
-            return
         wide = console.plain()
         with wide.capture() as captured:
             print_matrix(wide, n)
         text = captured.get()
     else:
         text = write_table(n, cast(TableFormat, format.value))
-    if output is None or to_screen:
+    if output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return

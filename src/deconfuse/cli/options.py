@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -21,22 +21,27 @@ if TYPE_CHECKING:
 __all__ = [
     "EpsilonOption",
     "FilesArgument",
-    "IdOption",
-    "ImageOption",
     "JsonOption",
     "OpenOption",
     "PageOption",
     "PairArgument",
     "Reading",
-    "SamplesOption",
-    "TextOption",
-    "TitleOption",
     "UnionOption",
-    "split_names",
+    "column",
+    "named",
     "takes_reading",
 ]
 
-_COLUMNS = "Columns of FILE"
+
+def named(option: str, help: str, *, show_default: bool = False, **more: Any) -> Any:
+    """Return an option; where its default is a choice of ours, the help says it."""
+    return typer.Option(option, help=help, show_default=show_default, **more)
+
+
+def column(option: str, help: str, **more: Any) -> Any:
+    """Return an option that names a column of the input."""
+    return named(option, help, rich_help_panel="Columns of FILE", **more)
+
 
 _FILE_HELP = (
     "Predictions (CSV, TSV, Parquet, JSON lines, Arrow; also .gz and .zst, a folder, or a quoted"
@@ -66,50 +71,13 @@ UnionOption = Annotated[
 ]
 EpsilonOption = Annotated[
     float | None,
-    typer.Option(
+    named(
         "--epsilon",
-        help="Added to every cell before normalizing. Default: 1 / number of classes for bi, else"
-        " 0.",
-        show_default=False,
+        "Added to every cell before normalizing. Default: 1 / number of classes for bi, else 0.",
     ),
-]
-IdOption = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        help="Column that names a sample. Default: its row number, from 0. Where both of two files"
-        " have it, they are compared sample by sample.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
-]
-ImageOption = Annotated[
-    str | None,
-    typer.Option(
-        "--image",
-        help="Column of pictures: paths, from the folder of FILE, or whole files in Parquet.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
-]
-TextOption = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        help="Column of texts, shown as text.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
-]
-SamplesOption = Annotated[
-    bool, typer.Option("--samples/--no-samples", help="List the samples behind each cell.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-TitleOption = Annotated[
-    str | None,
-    typer.Option("--title", help="What the page is about. Default: the name of FILE."),
-]
 PageOption = Annotated[
     Path,
     typer.Option(
@@ -121,10 +89,6 @@ PageOption = Annotated[
 ]
 
 
-def _named(option: str, help: str, **more: Any) -> Any:
-    return typer.Option(option, help=help, show_default=False, **more)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How FILE is read: every field is an option of all commands that take a file.
@@ -134,54 +98,49 @@ class Reading:
 
     label: Annotated[
         str,
-        typer.Option(
+        column(
             "--label",
-            help="Column of true classes. Usual names (y_true, target, ...) are found too.",
-            rich_help_panel=_COLUMNS,
+            "Column of true classes. Usual names (y_true, target, ...) are found too.",
+            show_default=True,
         ),
     ] = "label"
     prediction: Annotated[
         str,
-        typer.Option(
+        column(
             "--prediction",
-            help="Column of predicted classes. Usual names (y_pred, pred, ...) are found too.",
-            rich_help_panel=_COLUMNS,
+            "Column of predicted classes. Usual names (y_pred, pred, ...) are found too.",
+            show_default=True,
         ),
     ] = "prediction"
-    weight: Annotated[
-        str | None, _named("--weight", "Column of sample weights.", rich_help_panel=_COLUMNS)
-    ] = None
+    weight: Annotated[str | None, column("--weight", "Column of sample weights.")] = None
     scores: Annotated[
         list[str] | None,
-        _named(
+        column(
             "--scores",
             "Predict the class with the highest score: a column of lists, or the columns of the"
             " classes, with commas between (cat,dog,bird) or each with a --scores of its own. Where"
             " columns have other names, p_cat=cat,p_dog=dog says their classes.",
-            rich_help_panel=_COLUMNS,
         ),
     ] = None
     threshold: Annotated[
         float | None,
-        _named(
+        column(
             "--threshold",
             "For two classes and one column of scores (--scores p=spam): from this score on, that"
             " class is predicted.",
-            rich_help_panel=_COLUMNS,
         ),
     ] = None
     where: Annotated[
         list[str] | None,
-        _named(
+        column(
             "--where",
             "Count only rows whose column has this value (--where split=test). May be repeated.",
             metavar="COLUMN=VALUE",
-            rich_help_panel=_COLUMNS,
         ),
     ] = None
     labels: Annotated[
         str | None,
-        _named(
+        named(
             "--labels",
             "All classes in the order to show, with commas between (cat,dog,bird); a class of the"
             " data that is not among them is an error. Default: the classes that occur, sorted.",
@@ -189,7 +148,7 @@ class Reading:
     ] = None
     outcomes: Annotated[
         str | None,
-        _named(
+        named(
             "--outcomes",
             "Names that are no class, with commas between (refused,background): counted beside the"
             " matrix.",
@@ -197,15 +156,13 @@ class Reading:
     ] = None
     other: Annotated[
         str | None,
-        _named(
-            "--other",
-            "The outcome that takes every prediction outside --labels.",
-            metavar="NAME",
+        named(
+            "--other", "The outcome that takes every prediction outside --labels.", metavar="NAME"
         ),
     ] = None
     missing: Annotated[
         str | None,
-        _named("--missing", "The outcome that takes missing predictions.", metavar="NAME"),
+        named("--missing", "The outcome that takes missing predictions.", metavar="NAME"),
     ] = None
     normalize_text: Annotated[
         bool, typer.Option("--normalize-text", help="Ignore case and outer spaces of classes.")
@@ -215,14 +172,14 @@ class Reading:
     ] = False
     drop: Annotated[
         str | None,
-        _named(
+        named(
             "--drop",
             "Of a matrix: rows and columns to leave out, such as totals, with commas between.",
         ),
     ] = None
     max_decompressed: Annotated[
         int | None,
-        _named(
+        named(
             "--max-decompressed",
             "How many bytes a compressed file may unpack to. Default: 1 GiB, or a hundred times"
             " its size.",
@@ -245,7 +202,7 @@ class Reading:
         """Which values of a table are classes, and which are outcomes."""
         from deconfuse.classes import ClassOptions
 
-        labels = None if self.labels is None else split_names(self.labels, "--labels")
+        labels = None if self.labels is None else _split(self.labels, "--labels")
         return ClassOptions.of(
             labels, self._outcomes, self.other, self.missing, self.normalize_text, typed=False
         )
@@ -255,12 +212,12 @@ class Reading:
         """How to read a matrix; its classes are put in order when their type is known."""
         from deconfuse.reading.count_tables import TableOptions
 
-        drop = [] if self.drop is None else split_names(self.drop, "--drop")
+        drop = [] if self.drop is None else _split(self.drop, "--drop")
         return TableOptions.of(transpose=self.transpose, drop=drop, outcomes=self._outcomes)
 
     @property
     def _outcomes(self) -> list[str] | None:
-        return None if self.outcomes is None else split_names(self.outcomes, "--outcomes")
+        return None if self.outcomes is None else _split(self.outcomes, "--outcomes")
 
     @property
     def _scores(self) -> str | list[str] | dict[str, str] | None:
@@ -270,13 +227,13 @@ class Reading:
         # Given one by one, a name may have a comma in it.
         names = list(self.scores)
         if len(names) == 1:
-            names = split_names(names[0], "--scores")
+            names = _split(names[0], "--scores")
         if all("=" in name for name in names):
             return _assigned(names, "--scores")
         return names if len(names) > 1 else names[0]
 
 
-def split_names(names: str, option: str) -> list[str]:
+def _split(names: str, option: str) -> list[str]:
     """Return names that are separated by commas; as in CSV, a name with a comma is quoted."""
     found = [name.strip() for name in next(csv.reader([names], skipinitialspace=True), [])]
     if not found or "" in found:
@@ -302,29 +259,22 @@ def _assigned(pairs: Sequence[str], option: str) -> dict[str, str]:
 
 def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `Reading` in place of its parameter ``reading``."""
-    hints = get_type_hints(command, include_extras=True)
-    options = get_type_hints(Reading, include_extras=True)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    own = [
-        parameter.replace(annotation=hints[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name != "reading"
-    ]
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "reading"]
     more = [
-        inspect.Parameter(
-            field.name,
-            kind,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            annotation=options[field.name],
-        )
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
         for field in fields(Reading)
     ]
+    hints = {
+        **get_type_hints(command, include_extras=True),
+        **get_type_hints(Reading, include_extras=True),
+    }
+    both = [parameter.replace(annotation=hints[parameter.name]) for parameter in (*own, *more)]
 
     def run(*args: Any, **given: Any) -> None:
         taken = {field.name: given.pop(field.name) for field in fields(Reading)}
         command(*args, reading=Reading(**taken), **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *more]}
+    run.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     return run

@@ -24,7 +24,6 @@ __all__ = [
     "join_inputs",
     "paired_inputs",
     "refuse_many_files",
-    "refuse_weighted_pairs",
 ]
 
 _APART = "leave out `--id` to compare them as independent samples."
@@ -99,15 +98,6 @@ def refuse_many_files(does: str, files: Sequence[str]) -> None:
             f"{does}, got {len(files):,} files.",
             hint="to add up the shards of one model, quote the pattern ('week-*.csv') or give their"
             " folder.",
-        )
-
-
-def refuse_weighted_pairs(id_column: str | None, weight: str | None) -> None:
-    """Refuse to pair weighted samples."""
-    if id_column is not None and weight is not None:
-        raise InputError(
-            "`--id` pairs samples that weigh one each, got `--weight` too.",
-            hint="leave out one of them.",
         )
 
 

@@ -113,9 +113,6 @@ class Deconfuse:
     """
 
     name = "deconfuse"
-    description = "How well classes are told apart, without class shares and prediction bias."
-    inputs_description = "predictions and references: sequences of class labels of equal length."
-    citation = "On the Normalization of Confusion Matrices: Methods and Geometric Interpretations"
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from deconfuse.errors import MissingExtraError
 from deconfuse.normalization import Normalized
-from deconfuse.reporting.tables import describe, matrix_table, outcome_tables, top_table
+from deconfuse.reporting.tables import counts_of, describe, matrix_table, outcome_tables, top_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,21 +60,20 @@ def print_matrix(console: Console, shown: ConfusionMatrix | Normalized) -> None:
     title, *tables = _parts(shown, width=console.width)
     console.print(Text(str(title), style="bold"))
     for table in tables:
-        console.print(table.to_rich())
+        console.print(table)
     for table in _beside(shown):
         console.print(Text(f"{table.title}:"))
-        console.print(table.to_rich())
+        console.print(table)
 
 
 def _beside(shown: ConfusionMatrix | Normalized) -> list[Table]:
     """Return the outcomes of the classes, those of the first where there are many."""
-    cm = shown.source if isinstance(shown, Normalized) else shown
-    return outcome_tables(cm, _TEXT_CLASSES)
+    return outcome_tables(counts_of(shown), _TEXT_CLASSES)
 
 
 def _parts(shown: ConfusionMatrix | Normalized, width: int | None) -> Iterator[Any]:
     """Yield a title and tables that fit into ``width``: the matrix, or its largest errors."""
-    cm = shown.source if isinstance(shown, Normalized) else shown
+    cm = counts_of(shown)
     title = describe(shown)
     if cm.n_classes <= _TEXT_CLASSES:
         table = matrix_table(shown, short=True)
@@ -94,7 +93,7 @@ def _parts(shown: ConfusionMatrix | Normalized, width: int | None) -> Iterator[A
 
 def matrix_html(shown: ConfusionMatrix | Normalized) -> str:
     """Return counts or a normalized matrix, with the counts beside the ratios, as static HTML."""
-    cm = shown.source if isinstance(shown, Normalized) else shown
+    cm = counts_of(shown)
     title = f"{cm.n_classes:,} classes, {describe(shown)}"
     if cm.n_classes <= _HTML_CLASSES:
         body = matrix_table(shown, notes=isinstance(shown, Normalized)).to_html()

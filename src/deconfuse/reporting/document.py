@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from deconfuse._text import (
     count_text,
@@ -37,6 +38,7 @@ __all__ = ["KINDS", "Document", "Kind", "by_kind", "comparison_document", "diagn
 _ROWS = 10
 _FINDINGS = 5
 _NAME_WIDTH = 32
+_advice = attrgetter("advice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +62,8 @@ KINDS = (
 )
 
 
-class _HasKind(Protocol):
-    @property
-    def kind(self) -> str: ...
-
-
-Found = TypeVar("Found", bound=_HasKind)
-
-
-def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
-    """Yield each kind that was found with its findings, known kinds first.
+def by_kind(findings: Sequence[Finding]) -> Iterator[tuple[Kind, list[Finding]]]:
+    """Yield each kind that was found with its findings.
 
     Examples
     --------
@@ -78,11 +72,10 @@ def by_kind(findings: Sequence[Found]) -> Iterator[tuple[Kind, list[Found]]]:
     >>> [(kind.title, len(group)) for kind, group in by_kind(found)]
     [('Similar classes', 1), ('Take care', 2)]
     """
-    known = {kind.name: kind for kind in KINDS}
-    for name in dict.fromkeys([*known, *(finding.kind for finding in findings)]):
-        group = [finding for finding in findings if finding.kind == name]
+    for kind in KINDS:
+        group = [finding for finding in findings if finding.kind == kind.name]
         if group:
-            yield known.get(name) or Kind(name, name.replace("_", " ").capitalize(), "blue"), group
+            yield kind, group
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +130,7 @@ class Document:
             parts.append(grid)
             parts += [Text(f"  {more}", style="dim") for more in _more(findings)]
         for table in self.tables:
-            parts += [Text(f"\n{table.title}"), table.to_rich()]
+            parts += [Text(f"\n{table.title}"), table]
         return Group(*parts)
 
     def to_html(self) -> str:
@@ -191,10 +184,6 @@ def _shown(
         if kinds[place + 1 :] and kinds[place + 1][2][0][0].advice == told[-1]:
             told[-1] = ""
         yield kind, all_of_it, list(zip(told, groups, strict=True))
-
-
-def _advice(finding: Finding) -> str:
-    return finding.advice
 
 
 def _more(findings: Sequence[Finding]) -> list[str]:

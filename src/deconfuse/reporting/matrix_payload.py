@@ -22,7 +22,7 @@ from deconfuse.reporting.payload import (
     ScalingPayload,
     encode,
 )
-from deconfuse.reporting.study import MAX_SHOWN, Shown
+from deconfuse.reporting.study import Shown
 from deconfuse.statistics.findings import condition
 from deconfuse.statistics.luce import WIDE_SHAPE, WIDE_SHARE
 from deconfuse.statistics.metrics import plain_scores
@@ -44,8 +44,6 @@ IntArray = NDArray[np.int64]
 _INTERVAL_CELLS = 60_000
 # Up to here also the empty cells carry theirs: they say how large a value may still be.
 _ALL_INTERVALS = 100
-# A page with a bucket carries none: the delta method needs dense matrices of all classes.
-_INTERVAL_CLASSES = MAX_SHOWN
 
 
 def model_payload(study: Study, name: str) -> ModelPayload:
@@ -54,8 +52,6 @@ def model_payload(study: Study, name: str) -> ModelPayload:
     cells, counts = _pooled_counts(cm, shown)
     whole = np.issubdtype(cm.counts.dtype, np.integer) and counts.max(initial=0) < 2**32
     found = study.diagnosis(name)
-    scores = {score: plain_value(value) for score, value in plain_scores(cm).items()}
-    scores["coverage"] = found.outcomes.coverage
     return ModelPayload(
         name=name,
         total=_number(cm.total),
@@ -72,7 +68,7 @@ def model_payload(study: Study, name: str) -> ModelPayload:
             _all_bucket_values(normalized, found.estimate, shown) if shown.bucket else None
         ),
         headline=found.headline,
-        scores={name: plain_value(value) for name, value in scores.items()},
+        scores=plain_value({**plain_scores(cm), "coverage": found.outcomes.coverage}),
         outcomes=_outcomes(found, shown, study.outcomes),
     )
 
@@ -132,16 +128,15 @@ def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
 
 
 def _scaling(n: Normalized, shown: Shown) -> ScalingPayload:
-    # The bucket has no diagonal entry of its own: its cells come ready-made.
-    pad = np.zeros(int(shown.bucket))
     status, residual = "converged", None
     if n.scaling is not None:
         status = n.scaling.status.name.lower().replace("_", " ")
         residual = float(n.scaling.residual) if np.isfinite(n.scaling.residual) else None
     return ScalingPayload(
         epsilon=float(n.epsilon),
-        left=encode(np.concatenate([n.left[shown.kept], pad]), "f8"),
-        right=encode(np.concatenate([n.right[shown.kept], pad]), "f8"),
+        # The bucket has no diagonal entry of its own: its cells come ready-made.
+        left=encode(_of_shown(n.left, shown, 0.0), "f8"),
+        right=encode(_of_shown(n.right, shown, 0.0), "f8"),
         status=status,
         residual=residual,
     )
@@ -197,18 +192,15 @@ def _intervals(
 ) -> dict[str, IntervalPayload | EncodedArray] | None:
     """Return the intervals of all cells of a small matrix, of the largest counts of a large one."""
     normalized, shown = study.normalized[name], study.shown
-    if normalized["bi"].n_classes > _INTERVAL_CLASSES:
+    if shown.bucket:
+        # The delta method needs dense matrices of all classes.
         return None
-    size = shown.kept.size
-    if size <= _ALL_INTERVALS:
-        chosen = np.arange(size * size)
-        rows, columns = np.divmod(chosen, size)
-    else:
-        chosen = cells
-        if cells.size > _INTERVAL_CELLS:
-            chosen = np.sort(cells[np.argsort(-counts, kind="stable")[:_INTERVAL_CELLS]])
-        rows, columns = np.divmod(chosen, shown.n)
-    i, j = shown.kept[rows], shown.kept[columns]
+    chosen = cells
+    if shown.n <= _ALL_INTERVALS:
+        chosen = np.arange(shown.n**2)
+    elif cells.size > _INTERVAL_CELLS:
+        chosen = np.sort(cells[np.argsort(-counts, kind="stable")[:_INTERVAL_CELLS]])
+    i, j = np.divmod(chosen, shown.n)
     table: dict[str, IntervalPayload | EncodedArray] = {"cells": encode(chosen, "u4")}
     for method, n in normalized.items():
         if method == "bi":
@@ -247,9 +239,9 @@ def _attribution(found: Diagnosis, shown: Shown) -> AttributionPayload:
     )
 
 
-def _of_shown(values: FloatArray, shown: Shown) -> FloatArray:
-    """Return the values of the shown classes: NaN for the bucket, which pools several."""
-    return np.append(values[shown.kept], np.full(int(shown.bucket), np.nan))
+def _of_shown(values: Any, shown: Shown, bucket: Any = np.nan) -> NDArray[Any]:
+    """Return the values of the shown classes, and one for the bucket, which pools several."""
+    return np.append(np.asarray(values)[shown.kept], [bucket] * int(shown.bucket))
 
 
 def _classes(found: Diagnosis, shown: Shown) -> ClassesPayload:

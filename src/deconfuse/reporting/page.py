@@ -139,7 +139,8 @@ def to_html(study: Study, title: str) -> str:
         title=escape(payload.title),
         style=style,
         fallback=_fallback(payload),
-        payload=_script_json(payload),
+        # In a script only "<" can end it or open a comment; JSON may spell it as an escape.
+        payload=records.to_json(payload).replace("<", "\\u003c"),
         script=script,
     )
 
@@ -151,11 +152,6 @@ def to_json(study: Study, title: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _script_json(payload: ReportPayload) -> str:
-    # Inside a script element only "<" can end it or open a comment; JSON may spell it as an escape.
-    return records.to_json(payload).replace("<", "\\u003c")
 
 
 def _fallback(payload: ReportPayload) -> str:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from deconfuse._checks import Label
     from deconfuse.confusion import ConfusionMatrix
     from deconfuse.normalization import Normalized
-    from deconfuse.statistics.findings import Finding
 
 __all__ = ["summarize"]
 
@@ -154,6 +153,10 @@ def _groups(study: Study) -> tuple[GroupPayload, ...]:
 
 
 def _findings(study: Study) -> tuple[FindingPayload, ...]:
+    """Return the findings with their classes as rows of the page.
+
+    Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
+    """
     ranks = {
         (pair.first, pair.second): (pair.rank, pair.raw_rank)
         for pair in study.diagnosis().look_alikes
@@ -162,26 +165,16 @@ def _findings(study: Study) -> tuple[FindingPayload, ...]:
     rows: dict[Label, int] = dict(zip(study.first.labels, place, strict=True))
     rows |= {name: study.shown.n + k for k, name in enumerate(study.outcomes)}
     return tuple(
-        _finding(found, rows, ranks.get(found.classes))  # type: ignore[arg-type]
+        FindingPayload(
+            kind=found.kind,
+            severity=float(found.severity),
+            sentence=found.sentence,
+            advice=found.advice,
+            cells=tuple(dict.fromkeys((rows[true], rows[pred]) for true, pred in found.cells)),
+            classes=tuple(dict.fromkeys(rows[label] for label in found.classes)),
+            ranks=ranks.get(found.classes),  # type: ignore[arg-type]
+        )
         for found in study.findings
-    )
-
-
-def _finding(
-    found: Finding, rows: dict[Label, int], ranks: tuple[int, int] | None
-) -> FindingPayload:
-    """Return a finding with its classes as rows of the page.
-
-    Each row once: thousands of classes may share that of the bucket, and the sentence counts them.
-    """
-    return FindingPayload(
-        kind=found.kind,
-        severity=float(found.severity),
-        sentence=found.sentence,
-        advice=found.advice,
-        cells=tuple(dict.fromkeys((rows[true], rows[pred]) for true, pred in found.cells)),
-        classes=tuple(dict.fromkeys(rows[label] for label in found.classes)),
-        ranks=ranks,
     )
 
 

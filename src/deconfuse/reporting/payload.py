@@ -177,7 +177,7 @@ class ModelPayload:
     scalings: dict[str, ScalingPayload]
     estimate: EstimatePayload
     intervals: dict[str, IntervalPayload | EncodedArray] | None
-    attribution: AttributionPayload | None
+    attribution: AttributionPayload
     classes: ClassesPayload
     bucket_values: dict[str, BucketValuesPayload] | None
     headline: str
@@ -299,7 +299,7 @@ class GeometryPayload:
 
     matrices: dict[str, EncodedArray]
     agreement: dict[str, dict[str, float]]
-    points: PointsPayload | None
+    points: PointsPayload
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from deconfuse.errors import InputError
 from deconfuse.normalization import MethodName, Normalized
 from deconfuse.reporting import drawing
 from deconfuse.reporting.beside import BAR_ROOM, Beside, draw_margins, draw_outcomes
-from deconfuse.reporting.tables import SUMS, values_to_read
+from deconfuse.reporting.tables import SUMS, counts_of, values_to_read
 from deconfuse.statistics.reliability import FEW_SAMPLES
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class ConfusionMatrixDisplay:
         self._counts: npt.NDArray[Any] | None = None
         self._beside: tuple[Beside, ...] = ()
         if isinstance(drawn, ConfusionMatrix | Normalized):
-            cm = drawn.source if isinstance(drawn, Normalized) else drawn
+            cm = counts_of(drawn)
             refuse_too_many(cm.n_classes)
             names: Sequence[object] = cm.labels
             self._counts = values = dense(cm.counts)

@@ -5,7 +5,7 @@ Cells are text from data: each writer escapes them, so that no name is taken for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,9 +117,40 @@ class Table:
             for line in self._lines()
         )
 
-    def to_rich(self) -> Any:
-        """Return something that rich prints: a table, or a list where that would lose digits."""
-        return _RichTable(self)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        """Yield what rich prints: a table, or a list where that would lose digits.
+
+        Text may wrap, numbers may not.
+        """
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        widths = self.widths
+        least = [
+            min(width, _LEAST_TEXT) if side == "l" and not self.is_coloured else width
+            for width, side in zip(widths, self.align, strict=True)
+        ]
+        # Colours reach from cell to cell, so coloured tables have their space inside the cells.
+        gap = 0 if self.is_coloured else 1
+        if sum(least) + (2 * gap or 1) * (len(least) - 1) > options.max_width:
+            for row in self.rows:
+                words = (
+                    f"{name} {cell}".strip() for name, cell in zip(self.head, row, strict=True)
+                )
+                yield Text(printable(", ".join(words)))
+            return
+        shown = RichTable(box=None, pad_edge=False, padding=(0, gap))
+        for name, side, width in zip(self.head, self.align, widths, strict=True):
+            shown.add_column(
+                Text(name and printable(name), style="dim"),
+                justify="left" if side == "l" else "right",
+                no_wrap=side == "r" or self.is_coloured,
+                min_width=None if side == "l" else width + 1 - gap,
+                overflow="fold",
+            )
+        for row in self.rows:
+            shown.add_row(*map(_rich_cell, row, widths))
+        yield shown
 
     def to_html(self) -> str:
         """Return a table element with inline styles, for notebooks."""
@@ -188,49 +219,6 @@ class Table:
 
 def _side(letter: str) -> str:
     return "left" if letter == "l" else "right"
-
-
-class _RichTable:
-    """A table for rich: text may wrap, numbers may not."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        table, widths = self._table, self._table.widths
-        least = [
-            min(width, _LEAST_TEXT) if side == "l" and not table.is_coloured else width
-            for width, side in zip(widths, table.align, strict=True)
-        ]
-        # Colours reach from cell to cell, so coloured tables have their space inside the cells.
-        gap = 0 if table.is_coloured else 1
-        if sum(least) + (2 * gap or 1) * (len(least) - 1) > options.max_width:
-            yield from self._records()
-            return
-        shown = RichTable(box=None, pad_edge=False, padding=(0, gap))
-        for k, (name, side) in enumerate(zip(table.head, table.align, strict=True)):
-            shown.add_column(
-                Text(name and printable(name), style="dim"),
-                justify="left" if side == "l" else "right",
-                no_wrap=side == "r" or table.is_coloured,
-                min_width=None if side == "l" else widths[k] + 1 - gap,
-                overflow="fold",
-            )
-        for row in table.rows:
-            shown.add_row(*map(_rich_cell, row, widths))
-        yield shown
-
-    def _records(self) -> Iterable[Any]:
-        """Yield each row as a sentence, where the terminal is too narrow for the columns."""
-        from rich.text import Text
-
-        table = self._table
-        for row in table.rows:
-            parts = (f"{name} {cell}".strip() for name, cell in zip(table.head, row, strict=True))
-            yield Text(printable(", ".join(parts)))
 
 
 def _rich_cell(cell: str | Cell, width: int) -> Any:

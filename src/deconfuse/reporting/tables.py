@@ -28,11 +28,9 @@ __all__ = [
     "SUMS",
     "TABLE_FORMATS",
     "TableFormat",
-    "dense",
+    "counts_of",
     "describe",
-    "full_count",
     "matrix_table",
-    "never_seen",
     "outcome_tables",
     "top_table",
     "values_to_read",
@@ -58,10 +56,15 @@ _MOST_PRINTED = 200
 _LONGEST_NAME = 24
 
 
+def counts_of(shown: ConfusionMatrix | Normalized) -> ConfusionMatrix:
+    """Return a matrix of counts itself, or what a normalized one was made from."""
+    return shown.source if isinstance(shown, Normalized) else shown
+
+
 def describe(shown: ConfusionMatrix | Normalized) -> str:
     """Return what a matrix holds, in one sentence."""
     what, absent = "counts", ""
-    cm = shown.source if isinstance(shown, Normalized) else shown
+    cm = counts_of(shown)
     if isinstance(shown, Normalized):
         added = f", epsilon {shown.epsilon:.3g}" if shown.epsilon else ""
         what = f"{shown.method}-normalized ({SUMS[shown.method]}{added})"
@@ -92,7 +95,7 @@ def matrix_table(
     most : int, optional
         Show no more than the first so many classes.
     """
-    cm = shown.source if isinstance(shown, Normalized) else shown
+    cm = counts_of(shown)
     part = slice(most)
     counts = dense(cm.counts[part][:, part])
     is_counts = not isinstance(shown, Normalized)

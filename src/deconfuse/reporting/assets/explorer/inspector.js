@@ -69,7 +69,7 @@ function cellContent(context, i, j) {
   const rows = methodsOf(study).filter((method) => method !== "counts" && !isGeometric(method)).map((method) => {
     const value = single ? model.value(method, i, j) : NaN;
     const interval = single ? model.interval(method, i, j) : null;
-    return { name: methodName(study, method), value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
+    return { name: methodName(method), value, interval, note: Number.isNaN(value) ? "never seen" : "", strong: method ===
         state.method };
   }).filter(() => single);
   const words = valueWords(model, rows.some((row) => row.interval !== null));
@@ -90,7 +90,7 @@ function cellContent(context, i, j) {
     rows.length > 0 && words.note && h("p", { class: "soft" }, words.note),
     ...differenceLines(context, i, j),
     single && ["row", "col", "all", "bi-epsilon"].includes(state.method) && h("p", { class: "soft" },
-      `Each of these samples weighs ${short(model.weight(state.method, i, j))} in ${methodName(study, state.method)}.`),
+      `Each of these samples weighs ${short(model.weight(state.method, i, j))} in ${methodName(state.method)}.`),
     ...partsSection(model, i, j, single && i !== j),
     ...geometryLine(context, i, j),
     i !== j && reverseLine(context, i, j),

@@ -35,7 +35,6 @@ export class MatrixView {
     /** @type {any} */
     this.scene = null;
     this.animation = 0;
-    this.rasterKey = "";
     this.ratio = 1;
     this.#listen();
   }

@@ -96,8 +96,8 @@ export function modelOf(method, model) {
   return Number(model.replace(/^difference-?/, "") || (model === "difference" ? 1 : 0));
 }
 
-/** @param {any} study @param {string} method */
-export function methodName(study, method) {
+/** @param {string} method */
+export function methodName(method) {
   if (method === "bi-epsilon") return "bi + ε";
   return isGeometric(method) ? `geometry, ${method.slice(4)}` : method;
 }
@@ -245,7 +245,7 @@ export function paneOf(study, frame, spec) {
     return {
       ...common,
       kind: "value",
-      name: methodName(study, method) + two,
+      name: methodName(method) + two,
       sums: sumsOf(method, study.n),
       values: own,
       diagonal: scaleOf(found.diagonal, { log, robust: method === "counts" }),
@@ -269,7 +269,7 @@ export function paneOf(study, frame, spec) {
   return {
     ...common,
     kind: "difference",
-    name: `${methodName(study, method)} · ${model.name} − ${study.models[0].name}`,
+    name: `${methodName(method)} · ${model.name} − ${study.models[0].name}`,
     sums: `difference of two matrices; ${sumsOf(method, study.n)}`,
     values,
     diagonal: scale,
