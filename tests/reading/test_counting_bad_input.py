@@ -125,7 +125,7 @@ A_DICTIONARY = "`y_true` must be one-dimensional, got a dictionary for each samp
         ([{"labels": ["a", "b"]}], A_DICTIONARY, r"`\[guess\['labels'\]\[0\] for"),
         ([[{"label": "a", "score": 1}]], "got a list of dict", r"\['score'\]\)\['label'\] for"),
         ([[0.1, 0.9], [0.8, 0.2]], SEVERAL, "argmax"),
-        (pl.Series([{"a": 1}, {"a": 2}]), A_DICTIONARY, "names alone"),
+        (pl.Series([{"a": 1}, {"a": 2}]), SEVERAL, "argmax"),
         (pl.Series([[1], [2]]), SEVERAL, "argmax"),
         (np.eye(3), r"one-dimensional, got shape \(3, 3\)", r"argmax.*first, `guesses\[:, 0\]`;"),
         (pd.DataFrame({"y": [1], "z": [1]}), r"one-dimensional, got shape \(1, 2\)", "argmax"),
