@@ -13,12 +13,13 @@ import deconfuse as dc
 from deconfuse import normalization
 from deconfuse.reporting import study as studies
 from deconfuse.reporting.page_payload import summarize
+from deconfuse.statistics import estimate
 from tests.reporting.studies import CLOTHES, matrix, predictions
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often matrices are scaled, diagnosed and compared."""
+    """How often matrices are scaled, estimated, diagnosed and compared."""
     counter: Counter[str] = Counter()
 
     def counted(module: object, name: str) -> None:
@@ -32,7 +33,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(normalization, "solve")
     counted(studies, "diagnose")
-    counted(studies, "compare")
+    counted(studies, "compare_normalized")
+    counted(estimate, "shrink")
     return counter
 
 
@@ -48,7 +50,7 @@ def test_one_matrix_is_scaled_three_times_and_diagnosed_once(
     assert study._repr_html_()
     assert study.to_dict()
     # With epsilon, a tenth of it and ten times it: what a diagnosis needs.
-    assert calls == {"solve": 3, "diagnose": 1}
+    assert calls == {"solve": 3, "shrink": 1, "diagnose": 1}
 
 
 def test_two_matrices_are_compared_once(calls: Counter[str], tmp_path: Path) -> None:
@@ -57,7 +59,22 @@ def test_two_matrices_are_compared_once(calls: Counter[str], tmp_path: Path) -> 
     dc.report(study, tmp_path / "page.md")
     assert str(study)
     assert study.to_dict()
-    assert (calls["diagnose"], calls["compare"]) == (2, 1)
+    # Each is diagnosed as one matrix is; comparing them scales and estimates nothing again.
+    assert calls == {"solve": 6, "shrink": 2, "diagnose": 2, "compare_normalized": 1}
+
+
+def test_what_a_study_compares_is_what_compare_compares() -> None:
+    # The last class is never predicted in the second, so their estimates are of fewer classes.
+    old, new = np.full((4, 4), 3), np.full((4, 4), 2)
+    np.fill_diagonal(old, 30)
+    np.fill_diagonal(new, 40)
+    new[:, 3] = 0
+    for second in (new, new.T, old + 1):
+        found, alone = dc.Study({"old": old, "new": second}).comparison, dc.compare(old, second)
+        assert found is not None
+        assert found.to_dict() == alone.to_dict()
+        for one, other in zip(found.estimates, alone.estimates, strict=True):
+            assert one.separability == other.separability
 
 
 def test_a_diagnosis_is_not_made_again(calls: Counter[str]) -> None:

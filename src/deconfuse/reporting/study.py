@@ -23,7 +23,7 @@ from deconfuse.normalization import Normalized, normalize
 from deconfuse.reporting.document import Document
 from deconfuse.reporting.samples import Samples
 from deconfuse.statistics.cells import as_confusion
-from deconfuse.statistics.comparison import Comparison, compare
+from deconfuse.statistics.comparison import Comparison, compare_normalized
 from deconfuse.statistics.comparison_text import change_findings, changes
 from deconfuse.statistics.comparison_text import headline as comparison_headline
 from deconfuse.statistics.diagnosis import Diagnosis, diagnose
@@ -182,8 +182,13 @@ class Study(ShownDocument):
         """
         if len(self.matrices) != 2 or self.shown.bucket:
             return None
-        return compare(
-            *self.matrices.values(), paired=self.paired, epsilon=self.epsilon, level=self.level
+        first, second = map(self.diagnosis, self.names)
+        return compare_normalized(
+            first.reliability.normalized,
+            second.reliability.normalized,
+            paired=self.paired,
+            level=self.level,
+            estimates=(first.estimate, second.estimate),
         )
 
     @cached_property

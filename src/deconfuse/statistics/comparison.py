@@ -38,7 +38,7 @@ from deconfuse.statistics.similarity_test import SimilarityTest, similarity_test
 if TYPE_CHECKING:
     from deconfuse.reporting.document import Document
 
-__all__ = ["CellDifference", "Comparison", "compare"]
+__all__ = ["CellDifference", "Comparison", "compare", "compare_normalized"]
 
 FloatArray = NDArray[np.float64]
 
@@ -434,18 +434,39 @@ def compare(
     one.classes.align(other.classes, hint=hint)
     other = other.reindex(one.classes)
     added = chosen_epsilon(epsilon, one.n_classes)
-    if added == 0:
-        raise InputError(
-            "`epsilon` must be positive to compare bi-normalized matrices cell by cell, got 0.",
-            hint="leave it at its default; with 0 a cell without samples would pass for surely"
-            " empty.",
-        )
-    generator = as_generator(_SEED if rng is None else rng)
-    seed = int(generator.integers(2**62))
-    normalized = [cm.normalize("bi", epsilon=added) for cm in (one, other)]
+    _check_positive(added)
+    return compare_normalized(
+        one.normalize("bi", epsilon=added),
+        other.normalize("bi", epsilon=added),
+        paired=paired,
+        level=level,
+        rng=rng,
+    )
+
+
+def compare_normalized(
+    first: Normalized,
+    second: Normalized,
+    *,
+    paired: tuple[Any, Any, Any] | None,
+    level: float,
+    rng: np.random.Generator | int | None = None,
+    estimates: tuple[BiEstimate, BiEstimate] | None = None,
+) -> Comparison:
+    """Compare two matrices of the same classes that are bi-normalized already; see `compare`.
+
+    So are their ``estimates``, if these are given: each of all classes that it can have.
+    """
+    _check_positive(first.epsilon)
+    one, other = first.source, second.source
+    seed = int(as_generator(_SEED if rng is None else rng).integers(2**62))
+    normalized = first, second
     known = _known_to_both(one, other)
-    among = known if len(known) else None
-    estimates = estimate_quietly(one, level, among), estimate_quietly(other, level, among)
+    if estimates is None:
+        among = known if len(known) else None
+        estimates = estimate_quietly(one, level, among), estimate_quietly(other, level, among)
+    elif len(known):
+        estimates = estimates[0].among(known), estimates[1].among(known)
     sides = [Side.of(n) for n in normalized]
     _warn_if_drowned(sides)
     triples = None if paired is None else triples_of(one, other, paired)
@@ -477,6 +498,15 @@ def compare(
         _scores=scores,
         _spread=Spread(sides[0], sides[1], triples, level, seed),
     )
+
+
+def _check_positive(epsilon: float) -> None:
+    if epsilon == 0:
+        raise InputError(
+            "`epsilon` must be positive to compare bi-normalized matrices cell by cell, got 0.",
+            hint="leave it at its default; with 0 a cell without samples would pass for surely"
+            " empty.",
+        )
 
 
 def _known_to_both(one: ConfusionMatrix, other: ConfusionMatrix) -> NDArray[np.intp]:

@@ -13,7 +13,6 @@ from deconfuse._checks import Label, needs_pandas
 from deconfuse._shown import ShownDocument
 from deconfuse._text import plain_value
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.errors import InputError
 from deconfuse.normalization import chosen_epsilon
 from deconfuse.statistics.attribution import Attribution, attribute
 from deconfuse.statistics.bias import ClassBias, class_biases
@@ -21,6 +20,7 @@ from deconfuse.statistics.cells import (
     as_confusion,
     check_at_least_one,
     check_level,
+    check_some_samples,
     part_of,
     two_sided,
 )
@@ -278,11 +278,7 @@ def diagnose(
     added = chosen_epsilon(epsilon, matrix.n_classes)
     level = check_level(level)
     check_at_least_one(n_pairs, "n_pairs")
-    if matrix.total == 0:
-        raise InputError(
-            "A diagnosis needs samples, but all counts are zero.",
-            hint="count some predictions first.",
-        )
+    check_some_samples(matrix, "A diagnosis")
     part = part_of(matrix, two_sided(matrix))
     estimate = estimate_quietly(matrix, level)
     # Of a classifier that always says the same, the estimate has classes that are on one side only.

@@ -173,6 +173,12 @@ class BiEstimate:
         every = np.arange(part.n_classes)
         return BiEstimate(part, self.level, every, self._balanced, self._unit, 1.0)
 
+    def among(self, classes: NDArray[np.intp]) -> BiEstimate:
+        """Return the estimate of the classes at these positions alone, without all others."""
+        if not np.array_equal(classes, self._classes):
+            return estimate_quietly(self.source, self.level, classes)
+        return self if self._share == 1.0 else replace(self, _share=1.0)
+
     @cached_property
     def confused_pairs(self) -> PairPosterior:
         """The pairs of classes that were confused, by position, with their similarity."""
