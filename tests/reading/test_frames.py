@@ -287,7 +287,7 @@ class TestBadInput:
         frame = constructor({"label": ["cat", "dog"], "prediction": ["cat ", "dog"]})
         with pytest.warns(DeconfuseWarning, match="case or outer spaces: 'cat' and 'cat '"):
             assert ConfusionMatrix.from_frame(frame).n_classes == 3
-        with pytest.warns(DeconfuseWarning, match="changed 1 value, such as 'cat ' to 'cat'"):
+        with pytest.warns(DeconfuseWarning, match="changed 1 spelling, such as 'cat ' to 'cat'"):
             assert ConfusionMatrix.from_frame(frame, normalize_text=True).n_classes == 2
 
     def test_no_rows(self, constructor: Constructor) -> None:
