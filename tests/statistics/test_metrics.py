@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm, t
 from sklearn import metrics as sk
 
 from deconfuse import ConfusionMatrix, InputError, diagnose
 from deconfuse.statistics.metrics import (
+    MeanShares,
     estimate_balanced_accuracy,
     guessing,
     per_class,
@@ -164,3 +165,15 @@ def test_weighted_predictions_of_one_class_are_guesses() -> None:
         [[63.51880558, 0.0], [1.04222186, 0.0]], variances=[[169.49981065, 0.0], [1.0862264, 0.0]]
     )
     assert guessing(cm) == (pytest.approx(cm.accuracy), 0.0)
+
+
+@pytest.mark.parametrize("n_samples", [2, 5, 50])
+def test_the_quantile_of_a_mean_of_few_samples_is_students(n_samples):
+    # Two classes of equal spread have as many degrees of freedom as samples. Around one half,
+    # Wilson's interval tells the quantile that it was made with.
+    even = np.full((1, 2), 0.5)
+    scores = MeanShares(even, np.full((1, 2), float(n_samples)), even)
+    low, high = scores.limits(norm.ppf(0.975))
+    width = high - low
+    quantile = np.sqrt(width**2 * scores.samples / (1 - width**2))
+    assert quantile == pytest.approx(t.ppf(0.975, 2 * n_samples))
