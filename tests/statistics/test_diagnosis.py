@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rich.console import Console
+from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
 
-from deconfuse import ConfusionMatrix, InputError, diagnose, estimate_bi, normalize
+from deconfuse import ConfusionMatrix, InputError, compare, diagnose, estimate_bi, normalize
 from deconfuse._text import interval_text
 from deconfuse.statistics.diagnosis import Diagnosis
 from deconfuse.statistics.similarity import pair_table
@@ -321,6 +322,25 @@ def test_many_classes_stay_sparse() -> None:
         _ = d.hierarchy
     data = json.loads(d.to_json())
     assert data["hierarchy"] is data["counts"] is data["reliability"]["cells"] is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sparse_matrix_has_the_diagnosis_of_a_dense_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    pair = [rng.poisson(0.1, (40, 40)) + np.diag(rng.poisson(9.0, 40)) for _ in range(2)]
+    pair[0][3, 4] = 12
+
+    def results() -> tuple[bool, str, str]:
+        first, second = (ConfusionMatrix.from_counts(sparse.csr_array(counts)) for counts in pair)
+        return first.is_sparse, str(diagnose(first)), str(compare(first, second))
+
+    was_sparse, *dense = results()
+    monkeypatch.setattr("deconfuse.counts._ALWAYS_DENSE", 0)
+    is_sparse, *found = results()
+    assert (was_sparse, is_sparse) == (False, True)
+    assert found == dense
 
 
 HOSTILE = ['<img src=x onerror="alert(1)">', "[bold red]x[/]", "a\x1b[31m\n", "&amp;'\"", "x" * 200]
