@@ -47,7 +47,7 @@ PARTS = {
     "more_data": "More data for the look-alike pair: gain in balanced accuracy, in points",
     "rebalance": "Rebalancer on held-out data: balanced accuracy and gains over no change",
 }
-# These measure no time: they bring their own tables.
+# What these measure is not set against peers: they bring their own tables.
 OWN_TABLES = {
     "bias_findings",
     "comparing",
@@ -125,8 +125,8 @@ def _page() -> str:
     page = (
         "# Benchmarks\n\n"
         "Written by `python -m benchmarks`. Times are the best of several runs in one process; the "
-        "ratio is a peer's time over ours, so above 1 we are faster; the last four parts measure "
-        "no time. The load is the number of other processes that wanted the same cores when a part "
+        "ratio is a peer's time over ours, so above 1 we are faster; parts with other tables measure "
+        "growth, error rates or gains. The load is the number of other processes that wanted the same cores when a part "
         "began.\n"
     )
     for part, title in PARTS.items():

@@ -493,3 +493,19 @@ def test_shares_take_totals_by_name_and_warn_without_them() -> None:
     np.testing.assert_allclose(alone, whole, atol=1e-8)
     with pytest.raises(InputError, match="'a' missing and 'x' unknown"):
         ConfusionMatrix.from_shares(shares, row_totals={"x": 1, "b": 2})
+
+
+def test_shares_are_checked_as_counts_are() -> None:
+    named = ConfusionMatrix.from_shares(
+        [[90, 10], [50, 50]], np.array(["a", "b"]), row_totals=[1, 2]
+    )
+    assert (named.labels, named.counts.tolist()) == (("a", "b"), [[0.9, 0.1], [1.0, 1.0]])
+    for shares, labels in (
+        ([[1, 0], [0, 1]], []),
+        (np.zeros((0, 0)), None),
+        ([[1], [0.5, 0.5]], None),
+        ([[0.5, 0.5]], None),
+        ([[-0.5, 1.5], [0, 1]], None),
+    ):
+        with pytest.raises(InputError):
+            ConfusionMatrix.from_shares(shares, labels)

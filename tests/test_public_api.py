@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import deconfuse as dc
@@ -48,3 +52,30 @@ CONTRACT = [
 @pytest.mark.parametrize("name", CONTRACT)
 def test_the_contract_is_kept(name: str) -> None:
     assert name in dc.__all__
+
+
+# What the solver worked with; results show it as read-only arrays.
+SOLVERS_OWN = {"problem", "left_factors", "right_factors"}
+
+
+def _held(result: object, path: str) -> Iterator[tuple[str, object]]:
+    """Yield the public fields and cached properties of a result, and of the results inside."""
+    yield path, result
+    if is_dataclass(result):
+        cached = [
+            k for k, value in vars(type(result)).items() if isinstance(value, cached_property)
+        ]
+        for name in (*(field.name for field in fields(result)), *cached):
+            if not name.startswith("_") and name not in SOLVERS_OWN:
+                yield from _held(getattr(result, name), f"{path}.{name}")
+
+
+def test_nobody_can_write_to_the_arrays_that_results_hold() -> None:
+    cm = dc.load_example("consonants")
+    n, estimate = cm.normalize("bi"), dc.estimate_bi(cm)
+    results = [n, estimate, cm.per_class(), dc.diagnose(cm), dc.compare(cm, cm.T)]
+    results += [cm.counts, cm.variances, cm.label_counts, n.matrix, n.left, estimate.low]
+    held = [pair for result in results for pair in _held(result, type(result).__name__)]
+    arrays = {path: value for path, value in held if isinstance(value, np.ndarray)}
+    assert len(arrays) > 30
+    assert [path for path, array in arrays.items() if array.flags.writeable] == []

@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ __all__ = [
     "as_label",
     "as_numbers",
     "class_names",
+    "freeze",
     "from_torch",
     "is_finite_number",
     "is_from",
@@ -34,6 +36,7 @@ __all__ = [
     "kind_of",
     "needs_pandas",
     "per_class",
+    "read_only",
     "refuse_masked",
     "show",
     "summed",
@@ -43,6 +46,7 @@ Label: TypeAlias = bool | int | str | datetime.date
 LabelKind: TypeAlias = Literal["bool", "int", "str", "date"]
 CountMatrix: TypeAlias = npt.NDArray[Any] | sp.csr_array
 
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 _INT64_MAX = int(np.iinfo(np.int64).max)
 # By name, so that pandas is not imported to find out.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
@@ -393,3 +397,17 @@ def per_class(labels: Sequence[Label], values: Any, name: str) -> npt.NDArray[np
             f" {len(labels)} classes."
         )
     return result
+
+
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return an array that nobody can write to any more."""
+    array.flags.writeable = False
+    return array
+
+
+def freeze(result: Any) -> None:
+    """Make the arrays of a dataclass read-only."""
+    for field in fields(result):
+        value = getattr(result, field.name)
+        if isinstance(value, np.ndarray):
+            read_only(value)

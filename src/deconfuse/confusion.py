@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from deconfuse._checks import CountMatrix, Label, needs_pandas, per_class, show
 from deconfuse._shown import ShownMatrix
-from deconfuse.classes import Classes
+from deconfuse.classes import Classes, ClassOptions
 from deconfuse.counts import Counts, dense
 from deconfuse.errors import InputError, warn
 from deconfuse.reading.count_tables import (
+    TableOptions,
     by_position,
-    is_frame,
     named_counts,
     named_variances,
     refuse_shares,
@@ -88,11 +88,10 @@ class ConfusionMatrix(ShownMatrix):
 
     def __init__(self, counts: Any, labels: Iterable[Any], variances: Any = None) -> None:
         classes = Classes.of(labels)
-        names = classes.names
-        counts, variances = (by_position(given, names) for given in (counts, variances))
-        square = Counts.trusted(named_counts(counts, names)[0])
+        counts, variances = (by_position(given, classes.names) for given in (counts, variances))
+        square = Counts.trusted(named_counts(counts, classes)[0])
         if variances is not None:
-            square = square.weighted(named_variances(variances, counts, names))
+            square = square.weighted(named_variances(variances, counts, classes.names))
         self._fill(classes, (), square)
 
     @classmethod
@@ -191,7 +190,6 @@ class ConfusionMatrix(ShownMatrix):
         >>> cm.total, cm.n_samples, cm.outcomes, cm.outcome_counts.tolist()
         (2, 4, ('invalid', 'no answer'), [[1, 0], [0, 1]])
         """
-        from deconfuse.classes import ClassOptions
         from deconfuse.reading.sequences import count_sequences
 
         options = ClassOptions.of(labels, outcomes, other, missing, normalize_text)
@@ -252,24 +250,24 @@ class ConfusionMatrix(ShownMatrix):
                 " `drop` too.",
                 hint="transpose with `.T` and leave classes out with `subset` afterwards.",
             )
-        if labels is not None:
-            labels = Classes.of(labels).names
-            counts, variances = (by_position(given, labels) for given in (counts, variances))
-        matrix, names = named_counts(counts, labels, transpose=transpose, drop=drop)
+        asked = None if labels is None else Classes.of(labels)
+        if asked is not None:
+            counts, variances = (by_position(given, asked.names) for given in (counts, variances))
+        matrix, classes = named_counts(counts, asked, transpose=transpose, drop=drop)
         square = Counts.trusted(matrix)
         if variances is None:
             refuse_shares(matrix)
         else:
-            square = square.weighted(named_variances(variances, counts, names))
-        return cls._of(Classes.of(names), square)
+            square = square.weighted(named_variances(variances, counts, classes.names))
+        return cls._of(classes, square)
 
     @classmethod
     def _from_bare(cls, matrix: Any) -> ConfusionMatrix:
         """Take a bare matrix of counts or of shares, for what depends on ratios alone."""
         if isinstance(matrix, cls):
             return matrix
-        cells, names = named_counts(matrix)
-        return cls._of(Classes.of(names), Counts.trusted(cells))
+        cells, classes = named_counts(matrix)
+        return cls._of(classes, Counts.trusted(cells))
 
     @classmethod
     def from_shares(
@@ -304,11 +302,9 @@ class ConfusionMatrix(ShownMatrix):
         array([[180.,  20.],
                [ 10.,  10.]])
         """
-        names = None
-        if is_frame(matrix):
-            matrix, names = named_counts(matrix, labels)
-        shares = np.asarray(matrix, dtype=np.float64)
-        sums = shares.sum(axis=-1) if shares.ndim == 2 else np.zeros(1)
+        cells, classes = named_counts(matrix, None if labels is None else Classes.of(labels))
+        shares = dense(cells)
+        sums = shares.sum(axis=1)
         whole = 100.0 if sums.max() > 2 else 1.0
         if not np.allclose(sums, whole, rtol=0.02):
             raise InputError(
@@ -316,8 +312,7 @@ class ConfusionMatrix(ShownMatrix):
                 f" {sums.max():g}.",
                 hint="for counts use `from_counts`.",
             )
-        chosen = labels if names is None else names
-        found = cls(shares / sums[:, None], chosen or range(len(shares)))
+        found = cls(shares / sums[:, None], classes)
         if row_totals is None:
             warn(
                 "Shares without `row_totals` count as one sample per class, so that epsilon and"
@@ -329,7 +324,7 @@ class ConfusionMatrix(ShownMatrix):
         if not (np.isfinite(totals) & (totals >= 0)).all():
             got = show(totals.tolist())
             raise InputError(f"`row_totals` must be finite and not negative, got {got}.")
-        return cls(found.counts * totals[:, None], found.labels)
+        return cls(found.counts * totals[:, None], classes)
 
     @classmethod
     def from_frame(
@@ -390,7 +385,6 @@ class ConfusionMatrix(ShownMatrix):
         array([[1, 0],
                [1, 0]])
         """
-        from deconfuse.classes import ClassOptions
         from deconfuse.reading.column_names import Columns
         from deconfuse.reading.frames import count_frame
 
@@ -480,9 +474,7 @@ class ConfusionMatrix(ShownMatrix):
         array([[1, 0],
                [1, 1]])
         """
-        from deconfuse.classes import ClassOptions
         from deconfuse.reading.column_names import Columns
-        from deconfuse.reading.count_tables import TableOptions
         from deconfuse.reading.prediction_table import count_file
 
         outcomes = None if outcomes is None else list(outcomes)

@@ -25,6 +25,7 @@ from deconfuse._checks import (
     kind_of,
     show,
 )
+from deconfuse.classes import Classes
 from deconfuse.counts import add_at, placed
 from deconfuse.errors import InputError
 
@@ -105,35 +106,39 @@ def is_frame(values: Any) -> bool:
 
 def named_counts(
     counts: Any,
-    labels: Iterable[object] | None = None,
+    classes: Classes | None = None,
     *,
     transpose: bool = False,
     drop: Iterable[object] = (),
-) -> tuple[CountMatrix, tuple[Label, ...]]:
-    """Return trusted counts and their class names; see `ConfusionMatrix.from_counts`.
+) -> tuple[CountMatrix, Classes]:
+    """Return trusted counts and their classes; see `ConfusionMatrix.from_counts`.
 
     Examples
     --------
-    >>> named_counts([[5, 1], [0, 4]], ["cat", "dog"], transpose=True)
-    (array([[5, 0],
-           [1, 4]]), ('cat', 'dog'))
+    >>> cells, classes = named_counts([[5, 1], [0, 4]], Classes.of(["cat", "dog"]), transpose=True)
+    >>> cells.tolist(), classes.names
+    ([[5, 0], [1, 4]], ('cat', 'dog'))
     """
-    wanted = None if labels is None else class_names(labels)
     if is_frame(counts):
         rows, columns = _axes(counts, checked=not transpose)
         table = kept_lines(_cells(counts, columns), rows, columns, transpose=transpose, drop=drop)
-        matrix, names = align_counts(*table, wanted)
+        matrix, names = align_counts(*table, None if classes is None else classes.names)
         refuse_totals(matrix, names)
-        return matrix, names
+        return matrix, Classes.of(names) if classes is None else classes
     matrix = as_count_matrix(from_torch(counts))
-    names = tuple(range(matrix.shape[0])) if wanted is None else wanted
-    if len(names) != matrix.shape[0]:
+    size = matrix.shape[0]
+    if classes is None:
+        classes = Classes(tuple(range(size)), "int")
+    if len(classes) != size:
         raise InputError(
-            f"`labels` must have one name per class, got {len(names):,} names for"
-            f" {matrix.shape[0]:,} classes.",
+            f"`labels` must have one name per class, got {len(classes):,} names for"
+            f" {size:,} classes.",
         )
+    names = classes.names
     cells, kept, _ = kept_lines(matrix, names, names, transpose=transpose, drop=drop)
-    return matrix if cells is matrix else as_count_matrix(cells), tuple(kept)
+    if cells is matrix:
+        return matrix, classes
+    return as_count_matrix(cells), Classes.of(kept)
 
 
 def by_position(given: Any, names: tuple[Label, ...]) -> Any:

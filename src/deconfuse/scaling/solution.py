@@ -105,8 +105,9 @@ class Scaling:
     has_empty_lines: bool = False
 
     def __post_init__(self) -> None:
-        self.residuals.flags.writeable = False
-        self.errors.flags.writeable = False
+        blocking = self.blocking_rows, self.blocking_columns
+        for array in (self.residuals, self.errors, self.vanishing, *blocking):
+            array.flags.writeable = False
 
     @property
     def status(self) -> ScalingStatus:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label
+from deconfuse._checks import Label, freeze, read_only
 from deconfuse._memory import refuse_if_too_large
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import check_at_least_one
@@ -89,10 +89,13 @@ class Attribution:
     prediction: FloatArray
     base: float
 
+    def __post_init__(self) -> None:
+        freeze(self)
+
     @cached_property
     def similarity(self) -> FloatArray:
         """Similarity factor of every cell, for matrices small enough to be dense."""
-        return np.asarray(self.observed - self.label[:, None] - self.prediction)
+        return read_only(self.observed - self.label[:, None] - self.prediction)
 
     @cached_property
     def observed(self) -> FloatArray:
@@ -101,7 +104,7 @@ class Attribution:
         refuse_if_too_large((source.n_classes, source.n_classes), "The attribution")
         counts = source.dense()
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(counts) - self.base)
+            return read_only(np.log(counts) - self.base)
 
     def cell(self, true: Any, pred: Any) -> CellAttribution:
         """Return the factors of one cell by the names of its classes."""

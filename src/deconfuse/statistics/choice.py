@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, rel_entr, softmax
 
-from deconfuse._checks import Label, show
+from deconfuse._checks import Label, freeze, show
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.normalization import chosen_epsilon
@@ -74,8 +74,7 @@ class SimilarityChoice:
     _seed: int
 
     def __post_init__(self) -> None:
-        for array in (self.similarity, self.bias, self.fitted):
-            array.flags.writeable = False
+        freeze(self)
 
     @cached_property
     def p_value(self) -> float:

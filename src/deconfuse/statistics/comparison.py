@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deconfuse._checks import Label, is_finite_number
+from deconfuse._checks import Label, freeze, is_finite_number
 from deconfuse._shown import ShownDocument
 from deconfuse._text import proportion
 from deconfuse.agreement import overlap
@@ -128,8 +128,7 @@ class Comparison(ShownDocument):
     _spread: Spread = field(repr=False)
 
     def __post_init__(self) -> None:
-        for array in (self.difference, self.raw_p_values, self.p_values):
-            array.flags.writeable = False
+        freeze(self)
 
     @property
     def labels(self) -> tuple[Label, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from deconfuse._checks import Label, needs_pandas, show
+from deconfuse._checks import Label, needs_pandas, read_only, show
 from deconfuse._memory import refuse_if_too_large
 from deconfuse._text import proportion
 from deconfuse.confusion import ConfusionMatrix
@@ -260,15 +260,15 @@ class BiEstimate:
     def _spread_vector(self, known: FloatArray) -> FloatArray:
         result = np.full(len(self.labels), np.nan)
         result[self._classes] = known
-        return _read_only(result)
+        return read_only(result)
 
     def _spread(self, known: FloatArray) -> FloatArray:
         """Return a matrix of all classes from one of those that have an estimate."""
         if len(known) == len(self.labels):
-            return _read_only(known)
+            return read_only(known)
         result = np.full((len(self.labels), len(self.labels)), np.nan)
         result[np.ix_(self._classes, self._classes)] = known
-        return _read_only(result)
+        return read_only(result)
 
     def __repr__(self) -> str:
         score = self.separability
@@ -468,8 +468,3 @@ def _effective(
     places = samples.nonzero()
     uneven = np.divide(*(np.asarray(part[places]).ravel() for part in (varies, samples))) - 1.0
     return samples, sparse.csr_array((uneven, places), shape=counts.shape), unit
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array

@@ -24,6 +24,8 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import betaln, expit, gammaln, softmax
 
+from deconfuse._checks import freeze
+
 __all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "Spread", "shrink"]
 
 FloatArray = NDArray[np.float64]
@@ -196,6 +198,9 @@ class PairPosterior:
     relative_variance: FloatArray
     similarity_alone: FloatArray
     relative_variance_alone: FloatArray
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from scipy.stats import norm
 
-from deconfuse._checks import Label, needs_pandas
+from deconfuse._checks import Label, freeze, needs_pandas
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.statistics.cells import check_level
 
@@ -77,8 +77,7 @@ class Estimates:
     high: FloatArray
 
     def __post_init__(self) -> None:
-        for array in (self.value, self.low, self.high):
-            array.flags.writeable = False
+        freeze(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +174,9 @@ class PerClass:
     precision: Estimates
     f1: Estimates
     level: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary per class: label, counts, and each metric with its interval."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom, hypergeom, norm, t
 
+from deconfuse._checks import freeze
 from deconfuse.statistics.cells import Cells, holm, row_units
 from deconfuse.statistics.metrics import MeanShares, effective_samples
 
@@ -72,8 +73,7 @@ class RecallDifferences:
     p_values: FloatArray
 
     def __post_init__(self) -> None:
-        for array in (self.first, self.second, self.difference, self.low, self.high, self.p_values):
-            array.flags.writeable = False
+        freeze(self)
 
     def differs(self, level: float) -> NDArray[np.bool_]:
         """Return which recalls surely differ: in one sentence of `compare`, and for its gate."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
-from deconfuse._checks import Label, is_whole_number
+from deconfuse._checks import Label, freeze, is_whole_number, read_only
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_some_samples
@@ -43,6 +43,9 @@ class Hierarchy:
     linkage: FloatArray
     distances: FloatArray
 
+    def __post_init__(self) -> None:
+        freeze(self)
+
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """Matrix positions in an order that puts similar classes side by side.
@@ -53,7 +56,7 @@ class Hierarchy:
         tree = self.linkage
         if len(self.labels) <= _MAX_OPTIMAL:
             tree = optimal_leaf_ordering(tree, self.distances)
-        return np.asarray(leaves_list(tree), dtype=np.intp)
+        return read_only(np.asarray(leaves_list(tree), dtype=np.intp))
 
     @property
     def ordered_labels(self) -> tuple[Label, ...]:
