@@ -125,9 +125,9 @@ def _page() -> str:
     page = (
         "# Benchmarks\n\n"
         "Written by `python -m benchmarks`. Times are the best of several runs in one process; the "
-        "ratio is a peer's time over ours, so above 1 we are faster; parts with other tables measure "
-        "growth, error rates or gains. The load is the number of other processes that wanted the same cores when a part "
-        "began.\n"
+        "ratio is a peer's time over ours, so above 1 we are faster; parts with other tables "
+        "measure growth, error rates or gains. The load is the number of other processes that "
+        "wanted the same cores when a part began.\n"
     )
     for part, title in PARTS.items():
         file = MEASURED / f"{part}.json"

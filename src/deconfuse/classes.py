@@ -18,8 +18,10 @@ from deconfuse.errors import InputError
 __all__ = ["ClassOptions", "Classes", "infer_kind", "parse_label"]
 
 # Only the usual spelling of a number is a number: "007" and "+7" are names.
-_INT = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
+_INT = re.compile(r"-?(0|[1-9][0-9]{0,18})(\.0*)?")
+_DECIMAL = re.compile(
+    r"[+-]?(([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?|[iI]nf(inity)?)"
+)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WORDS_FOR_MISSING = frozenset(["nan", "NaN", "NAN", "<NA>", "NA", "N/A", "null", "NULL", "None"])
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

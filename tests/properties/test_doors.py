@@ -31,6 +31,8 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "ints": st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 10**18, 2**63 - 1]),
     "few ints": st.integers(0, 5),
     "whole floats": st.integers(-5, 5).map(float),
+    # Beyond 2**53 a float stands for several whole numbers; text has all digits.
+    "large floats": st.sampled_from([2.0**53, 2.0**53 + 2]),
     "fractions": st.sampled_from([0.5, 1.0, 2.0]),
     "bools": st.booleans(),
     "dates": st.dates(datetime.date(2020, 1, 1), datetime.date(2020, 1, 9)),

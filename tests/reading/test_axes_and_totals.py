@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deconfuse import ConfusionMatrix, InputError
-from deconfuse.reading.count_tables import named_counts, refuse_shares
+from deconfuse.reading.count_tables import refuse_shares
 from deconfuse.reading.matrix_files import read_matrix
 
 COUNTS = [[50, 3], [4, 60]]
@@ -80,8 +80,8 @@ class TestAxes:
         frame = frame_of(COUNTS, index=rows, columns=columns)
         with pytest.raises(InputError, match="Rows must be true classes"):
             ConfusionMatrix.from_counts(frame)
-        matrix, names = named_counts(frame, transpose=True)
-        assert (matrix.tolist(), names) == (np.transpose(COUNTS).tolist(), ("a", "b"))
+        turned_back = ConfusionMatrix.from_counts(frame, transpose=True)
+        assert turned_back == ConfusionMatrix(np.transpose(COUNTS), NAMES)
         # The other way round it is as it must be.
         turned = frame_of(COUNTS, index=columns, columns=rows)
         assert ConfusionMatrix.from_counts(turned).counts.tolist() == COUNTS
@@ -121,7 +121,7 @@ class TestTotals:
             with pytest.raises(InputError, match=f"those named '{name}' are the sums") as caught:
                 act()
             assert "drop=[...]" in str(caught.value)
-        assert named_counts(frame, drop=[name])[0].tolist() == COUNTS
+        assert ConfusionMatrix.from_counts(frame, drop=[name]).counts.tolist() == COUNTS
         assert read_matrix(tmp_path / "m.csv", drop=[name]).counts.tolist() == COUNTS
 
     def test_totals_beside_classes_that_are_numbers(self, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ class TestTotals:
         with pytest.raises(InputError, match="must be of one type, got int and str"):
             ConfusionMatrix.from_counts(table)
         expected = ConfusionMatrix.from_predictions([1, 2, 2], [1, 2, 1])
-        assert ConfusionMatrix(*named_counts(table, drop=["All"])) == expected
+        assert ConfusionMatrix.from_counts(table, drop=["All"]) == expected
         table.to_csv(tmp_path / "m.csv")
         assert read_matrix(tmp_path / "m.csv", drop=["All"]) == expected
 
@@ -193,13 +193,11 @@ class TestShares:
 
 class TestOptions:
     def test_a_bare_matrix(self) -> None:
-        matrix, names = named_counts(with_sums(COUNTS), [*NAMES, "All"], drop=["All"])
-        assert (matrix.tolist(), names) == (COUNTS, ("a", "b"))
-        assert named_counts(with_sums(COUNTS), drop=[2])[0].tolist() == COUNTS
-        assert named_counts(sp.csr_array(COUNTS), transpose=True)[0].toarray().tolist() == [
-            [50, 4],
-            [3, 60],
-        ]
+        read = ConfusionMatrix.from_counts
+        expected = ConfusionMatrix(COUNTS, NAMES)
+        assert read(with_sums(COUNTS), [*NAMES, "All"], drop=["All"]) == expected
+        assert read(with_sums(COUNTS), drop=[2]).counts.tolist() == COUNTS
+        assert read(sp.csr_array(COUNTS), transpose=True).counts.tolist() == [[50, 4], [3, 60]]
 
     @pytest.mark.parametrize("format", ["csv", "json", "npz"])
     def test_a_saved_matrix(self, tmp_path: Path, format: str) -> None:
@@ -219,7 +217,7 @@ class TestOptions:
 
     def test_what_is_not_there_cannot_be_dropped(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="`drop` must name rows or columns, got 'All'"):
-            named_counts(frame_of(COUNTS), drop=["All"])
+            ConfusionMatrix.from_counts(frame_of(COUNTS), drop=["All"])
         path = tmp_path / "m.csv"
         frame_of(COUNTS).to_csv(path)
         with pytest.raises(InputError, match="`drop` must be a list of names, got the string"):

@@ -341,7 +341,7 @@ class TestColumns:
     @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
     def test_numbers_where_lists_should_be(self, tmp_path: Path, suffix: str) -> None:
         path = write(tmp_path, f"x.{suffix}", {"label": ["a", "b"], "a": [0.1, 0.9]})
-        refused(path, "missing or NaN scores or lists of another length in 2 of 2", scores="a")
+        refused(path, "must be a column of lists of numbers, got none in 'a'", scores="a")
 
     def test_texts_as_scores(self, tmp_path: Path) -> None:
         path = write(tmp_path, "x.parquet", {"label": [0], "p": ["high"]})

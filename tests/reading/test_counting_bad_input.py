@@ -105,7 +105,7 @@ A_DICTIONARY = "`y_true` must be one-dimensional, got a dictionary for each samp
         ([np.inf], "`y_true` must be finite, got inf", "integers"),
         ([0.2, 0.9], r"must be class labels, got the fraction 0\.2", r"argmax.*`scores > 0\.5`"),
         (np.array([0.2, 0.9], np.float32), r"got the fraction 0\.2", r"argmax.*`scores > 0\.5`"),
-        ([1e20], r"must fit in 64 bits \(53 as floats\), got 1e\+20", "strings"),
+        ([1e20], r"must fit in 64 bits with a sign \(53 as floats\), got 1e\+20", "strings"),
         ([2**64], "`y_true` must fit in 64 bits .*got 18446744073", "identifiers"),
         (np.array([2**64 - 1], np.uint64), "`y_true` must fit in 64 bits", "identifiers"),
         (FINE_TIMES, f"{NO_CLASS}.*000000001", "integers"),

@@ -63,7 +63,7 @@ def test_numbers_beyond_64_bits_are_refused(tmp_path: Path, suffix: str) -> None
         {"label": pa.array([1], "int64"), "prediction": pa.array([1], "int64")},
         {"label": pa.array([2**63 + 5], "uint64"), "prediction": pa.array([1], "uint64")},
     )  # fmt: skip
-    with pytest.raises(dc.InputError, match=r"could not be read: .*9223372036854775813"):
+    with pytest.raises(dc.InputError, match=r"64 bits with a sign, got 9223372036854775813"):
         dc.ConfusionMatrix.from_file(folder)
 
 
@@ -140,3 +140,25 @@ def test_shards_of_any_widths_and_orders_count_as_their_union(
         cm = dc.ConfusionMatrix.from_file(shards(Path(folder), suffix, *tables))
     true, pred = ([value for part in parts for value in part[side][1]] for side in (0, 1))
     assert cm == dc.ConfusionMatrix.from_predictions(true, pred)
+
+
+def test_text_that_writes_a_number_in_two_ways_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("label,prediction\n1,1.0\n2,2.0\nx,x\n")
+    with pytest.warns(dc.DeconfuseWarning, match="how a number is written: '1' and '1.0'; '2'"):
+        assert dc.ConfusionMatrix.from_file(path).n_classes == 5
+
+
+@pytest.mark.parametrize("options", [{"transpose": True}, {"drop": ["a"]}])
+def test_predictions_take_no_options_of_a_matrix(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("label,prediction\na,a\nb,a\n")
+    with pytest.raises(dc.InputError, match="must be of a matrix of counts, got predictions"):
+        dc.ConfusionMatrix.from_file(path, **options)
+
+
+def test_a_matrix_takes_no_threshold(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(",a,b\na,5,1\nb,2,7\n")
+    with pytest.raises(dc.InputError, match="`threshold` must be of a table of predictions"):
+        dc.ConfusionMatrix.from_file(path, threshold=0.5)

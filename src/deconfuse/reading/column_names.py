@@ -361,6 +361,12 @@ def refuse_unknown_scores(missing: int, rows: int, scores: ScoreColumns) -> None
     """Raise if a score is missing or NaN in some row."""
     if not missing:
         return
+    if missing == rows and scores.is_list:
+        raise InputError(
+            f"`scores` must be a column of lists of numbers, got none in {scores.described}.",
+            hint="give one column per class as a list of names; for the score of one of two"
+            " classes, say `threshold`.",
+        )
     what = "or lists of another length " if scores.is_list else ""
     raise InputError(
         f"Scores must be numbers, got missing or NaN scores {what}in {missing:,} of {rows:,} rows"

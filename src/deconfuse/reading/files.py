@@ -329,13 +329,13 @@ def _expand(text: str) -> _FileSet:
         )
     path = Path(os.path.expanduser(text))
     try:
-        if path.is_dir():
-            return _folder(path)
-        exists = path.exists()
+        is_folder, exists = path.is_dir(), path.exists()
     except (OSError, ValueError) as error:
         # Such as a name that is too long for any file.
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"File {show([text])} cannot be read: {reason}.") from error
+    if is_folder:
+        return _folder(path)
     if exists:
         return _FileSet((path,))
     if glob.has_magic(text):

@@ -282,7 +282,7 @@ class LabelColumn:
 
     def _too_large(self, value: object) -> InputError:
         return InputError(
-            f"Integers in {self.name} must fit in 64 bits (53 as floats), got {value}.",
+            f"Integers in {self.name} must fit in 64 bits with a sign (53 as floats), got {value}.",
             hint="convert identifiers to strings.",
         )
 

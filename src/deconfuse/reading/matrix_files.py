@@ -53,6 +53,7 @@ def refuse_columns(columns: Columns, classes: ClassOptions) -> None:
     asked = [
         *columns.named,
         *(["where"] if columns.where else []),
+        *(["threshold"] if columns.threshold is not None else []),
         *(role for role in ("other", "missing") if getattr(classes, role) is not None),
         *(["normalize_text"] if classes.normalize_text else []),
     ]

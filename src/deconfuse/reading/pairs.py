@@ -266,6 +266,11 @@ def _folded(text: str) -> str:
     return text.strip().casefold()
 
 
+def _as_number(text: str) -> Label:
+    number = parse_label(text, "int")
+    return text if number is None else number
+
+
 def _warn_of_changes(columns: tuple[_Sorted, _Sorted], pairs: PairSums) -> None:
     """Say how many spellings `normalize_text` changed."""
     changed = {
@@ -405,19 +410,19 @@ def _two_types(true: tuple[Any, ...], pred: tuple[Any, ...]) -> InputError:
 
 def _warn_of_spellings(classes: Classes, true: _Sorted, pred: _Sorted, pairs: PairSums) -> None:
     """Warn of classes that differ in spelling only, and of columns that share no class."""
-    spellings: dict[str, list[str]] = {}
-    for name in classes if classes.kind == "str" else ():
-        spellings.setdefault(_folded(str(name)), []).append(str(name))
-    alike = [found for found in spellings.values() if len(found) > 1]
-    if alike:
-        shown = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
-        more = f" and {len(alike) - 3:,} more" * (len(alike) > 3)
-        warn(
-            f"Classes differ only in case or outer spaces: {shown}{more}. `normalize_text=True`"
-            " counts them as one.",
-            DeconfuseWarning,
-        )
-        return
+    for fold, what, remedy in (
+        (_folded, "case or outer spaces", "`normalize_text=True` counts them as one."),
+        (_as_number, "how a number is written", "Write each number in one way."),
+    ):
+        spellings: dict[Label, list[str]] = {}
+        for name in map(str, classes if classes.kind == "str" else ()):
+            spellings.setdefault(fold(name), []).append(name)
+        alike = [found for found in spellings.values() if len(found) > 1]
+        if alike:
+            shown = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
+            more = f" and {len(alike) - 3:,} more" * (len(alike) > 3)
+            warn(f"Classes differ only in {what}: {shown}{more}. {remedy}", DeconfuseWarning)
+            return
     labels, predictions = true.labels.values(), pred.labels.values()
     if pairs.n_samples < _FEW_SAMPLES or not predictions or not set(labels).isdisjoint(predictions):
         return

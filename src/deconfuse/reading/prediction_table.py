@@ -104,9 +104,20 @@ def open_table(
             saved = load_matrices(files, options, is_scored=has_scores)
             if saved is not None:
                 return saved
+            _refuse_matrix_options(options)
             connection = stack.enter_context(connect(files, spill))
             scans = make_scans(connection, files, partitioned=found.partitioned)
         return PredictionTable(connection, scans, stack.pop_all())
+
+
+def _refuse_matrix_options(options: TableOptions) -> None:
+    """Raise if predictions are read with options that only a matrix has."""
+    asked = [f"`{name}`" for name in ("transpose", "drop") if getattr(options, name)]
+    if asked:
+        raise InputError(
+            f"{' and '.join(asked)} must be of a matrix of counts, got predictions.",
+            hint="swap `label` and `prediction`, or leave classes out of the matrix with `subset`.",
+        )
 
 
 def count_file(
@@ -314,9 +325,11 @@ def _explained(files: Sequence[DataFile]) -> Iterator[None]:
         reason = "; ".join(line.strip()[:200] for line in lines[: 1 if mark else 3])
         names = ", ".join(repr(str(file.path)) for file in files[:3])
         where = f"File {names}" if len(files) == 1 else f"One of {len(files):,} files ({names})"
-        hint = "look at the place that is named; a file that is cut short must be written again."
+        if mark:
+            raise InputError(f"{where}: {reason}.") from error
         raise InputError(
-            f"{where} could not be read: {reason}", hint=None if mark else hint
+            f"{where} could not be read: {reason}",
+            hint="look at the place that is named; a file that is cut short must be written again.",
         ) from error
 
 

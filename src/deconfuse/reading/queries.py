@@ -214,14 +214,14 @@ def _key(scan: Scan, name: str, role: str, parameters: list[Any]) -> str:
         case "float":
             which = f" in {str(scan.files[0].path)!r}" if len(scan.files) == 1 else ""
             parameters += [
-                f"{MARK}Column {name!r} must hold class names (int, str, bool or date), got floats"
-                " such as ",
+                f"{MARK}Column {name!r} must hold class names (int, str, bool or date; whole floats"
+                " up to 2**53), got floats such as ",
                 which,
             ]
             # DuckDB may cast all values before it asks which to take, so a cast must not fail.
             return (
                 f"CASE WHEN isnan({column}::DOUBLE) THEN NULL"
-                f" WHEN {column} = trunc({column}) AND abs({column}) < {2**63}"
+                f" WHEN {column} = trunc({column}) AND abs({column}) <= {2**53}"
                 f" THEN TRY_CAST({column} AS BIGINT)"
                 f" ELSE error(? || {column} || ?) END"
             )
@@ -250,7 +250,10 @@ def _result(scans: Sequence[Scan], name: str, key: str) -> str:
     if scans[0].typing == "native":
         kinds = {_kind_of(scan, name) for scan in scans}
         if kinds & {"int", "float"}:
-            return f"CAST({key} AS BIGINT)"
+            whole = f"TRY_CAST({key} AS BIGINT)"
+            too_large = f"error('{MARK}Integers must fit in 64 bits with a sign, got ' || {key})"
+            is_lost = f"{whole} IS NULL AND {key} IS NOT NULL"
+            return f"CASE WHEN {is_lost} THEN {too_large} ELSE {whole} END"
         if "str" in kinds or kinds == {"null"}:
             return f"CAST({key} AS VARCHAR)"
     return key

@@ -87,8 +87,12 @@ def _parts(shown: ConfusionMatrix | Normalized, width: int | None) -> Iterator[A
     if cm.total == 0:
         yield "No samples yet."
         return
+    largest = top_table(shown if isinstance(shown, Normalized) else cm.normalize("all"), _TOP)
+    if not largest.rows:
+        yield f"{title}\n{cm.n_classes:,} classes do not fit here, and there are no errors."
+        return
     yield f"{title}\n{cm.n_classes:,} classes do not fit here, so the largest errors:"
-    yield top_table(shown if isinstance(shown, Normalized) else cm.normalize("all"), _TOP)
+    yield largest
 
 
 def matrix_html(shown: ConfusionMatrix | Normalized) -> str:
@@ -101,7 +105,8 @@ def matrix_html(shown: ConfusionMatrix | Normalized) -> str:
         body = "<p>No samples yet.</p>"
     else:
         n = shown if isinstance(shown, Normalized) else cm.normalize("bi", throw=False)
-        body = f"<p>The largest errors:</p>{top_table(n, _TOP).to_html()}"
+        largest = top_table(n, _TOP)
+        body = f"<p>The largest errors:</p>{largest.to_html()}" if largest.rows else "No errors."
     beside = "".join(f"<p>{table.title}:</p>{table.to_html()}" for table in _beside(shown))
     return f"<div><p><b>{escape(title)}</b></p>{body}{beside}</div>"
 
