@@ -52,6 +52,10 @@ EVEN_SIZES = ((10, 100, 0.9), (20, 50, 0.9), (50, 100, 0.8))
 # Of the label shares, by Zipf's law.
 EXPONENTS = (0.0, 1.5)
 EVEN_SETS = 60
+# Classes, samples of each, and by how much classes differ in difficulty (standard deviation of the
+# log): pairs are as similar as the product of the difficulties of both says.
+UNEVEN_SIZES = ((10, 100, 0.25), (10, 100, 0.5), (30, 20, 0.5), (30, 100, 0.25), (30, 100, 0.5))
+UNEVEN_SETS = 100
 
 
 def run(quick: bool) -> list[Row]:
@@ -67,6 +71,7 @@ def run(quick: bool) -> list[Row]:
     rows += [_real(*given, 10 if quick else REAL_SETS) for given in _real_settings()]
     evenly = product(EVEN_SIZES, EXPONENTS)
     rows += [_even(*size, exponent, 6 if quick else EVEN_SETS) for size, exponent in evenly]
+    rows += [_uneven(*size, 6 if quick else UNEVEN_SETS) for size in UNEVEN_SIZES]
     return [*rows, *_paper_rows()]
 
 
@@ -119,6 +124,21 @@ def _even(n_classes: int, samples: int, accuracy: float, exponent: float, n_sets
     size = {"n_classes": n_classes, "samples": samples, "accuracy": accuracy}
     found = _measure(lambda: expected, n_sets, rng)
     return {"part": "even", **size, "exponent": exponent, **found}
+
+
+def _uneven(n_classes: int, samples: int, spread: float, n_sets: int) -> Row:
+    rng = np.random.default_rng([n_classes, samples, round(100 * spread)])
+
+    def draw() -> Floats:
+        difficulty = np.exp(spread * rng.normal(size=n_classes))
+        rates = np.outer(difficulty, difficulty)
+        np.fill_diagonal(rates, 0)
+        rates *= 0.1 / 0.9 / rates.sum(axis=1).mean()
+        np.fill_diagonal(rates, 1)
+        return np.asarray(samples * rates / rates.sum(axis=1, keepdims=True))
+
+    size = {"n_classes": n_classes, "samples": samples, "spread": spread}
+    return {"part": "uneven", **size, **_measure(draw, n_sets, rng)}
 
 
 def _measure(draw: Callable[[], Floats], n_sets: int, rng: np.random.Generator) -> Row:

@@ -183,6 +183,20 @@ def even_table(rows: list[Row]) -> str:
     return markdown(head, lines)
 
 
+def uneven_table(rows: list[Row]) -> str:
+    """Return how often the diagonal is covered where classes differ in difficulty."""
+    head = ["classes", "samples per class", "spread of difficulty", "diagonal covered, %",
+            "class that is hardest", "ε = 0.3/C", "class that is hardest"]  # fmt: skip
+    lines = []
+    for row in _part(rows, "uneven"):
+        cells = []
+        for method in (ESTIMATE, "epsilon 0.3/C"):
+            held = row["hardest_held"][method][1]
+            cells += [f"{100 * _share([row], method, 2, 0):.1f}", f"{100 * held / row['sets']:.0f}"]
+        lines.append([row["n_classes"], row["samples"], row["spread"], *cells])
+    return markdown(head, lines)
+
+
 def _score(row: Row) -> list[str]:
     """Return the bias of the separability with both, and how often the estimate's interval held."""
     biases = [f"{_mean(row, method, 2):+.3f}" for method in (PAPER, ESTIMATE)]
@@ -218,6 +232,7 @@ TABLES: list[tuple[str, str, Callable[[list[Row]], str]]] = [
     ("estimate-many.md", "Many classes", many_table),
     ("estimate-real.md", "Samples of large real matrices", real_table),
     ("estimate-even.md", "Separability where all pairs are equally similar", even_table),
+    ("estimate-uneven.md", "The diagonal where classes differ in difficulty", uneven_table),
     ("estimate-paper.md", "From M2 to M1, the paper's runs", paper_table),
 ]
 

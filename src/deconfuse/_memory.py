@@ -19,7 +19,7 @@ def refuse_if_too_large(shape: Sequence[int], what: str) -> None:
     if needed > memory_limit() // 2:
         size = "x".join(f"{n:,}" for n in shape)
         message = f"{what} would be dense, {size}, and take {_human_bytes(needed)} of memory."
-        hint = "ask for single cells or rows (`cell`, `row`), or for the largest (`top`)."
+        hint = "ask for single cells or rows (`cell`, `row`)."
         raise InputError(message, hint=hint)
 
 

@@ -302,7 +302,7 @@ def _class_variance(
     """Return the relative variance of classes that independent pairs do not explain.
 
     By moments: of what each class has more than was expected of its pairs, as far as these were
-    shrunk. What is left after one standard error counts, since few classes show nothing certain.
+    shrunk.
 
     ``listed`` are the expected totals of listed pairs, and what they keep; ``every`` the expected
     totals of all pairs of each class, and what pairs keep that are not listed.
@@ -318,8 +318,7 @@ def _class_variance(
     more = by_class(lost * (pairs.total - expected)) - unlisted_lost * rest
     noise = by_class(lost**2 * (expected + expected**2 / shape)) + unlisted_lost**2 * rest
     size = by_class(lost * expected) + unlisted_lost * rest
-    standard_error = np.sqrt(2.0 * float(noise @ noise))
-    squares = max(float((more**2 - noise).sum()) - standard_error, 0.0)
+    squares = max(float((more**2 - noise).sum()), 0.0)
     return squares / max(float(size @ size), np.finfo(np.float64).tiny)
 
 
