@@ -54,8 +54,9 @@ def test_the_contract_is_kept(name: str) -> None:
     assert name in dc.__all__
 
 
-# What the solver worked with; results show it as read-only arrays.
-SOLVERS_OWN = {"problem", "left_factors", "right_factors"}
+# What the solver worked with, which results show as read-only arrays; and what people give to
+# functions of SciPy, whose older releases take only arrays that can be written to.
+OTHERS = {"problem", "left_factors", "right_factors", "linkage", "distances"}
 
 
 def _held(result: object, path: str) -> Iterator[tuple[str, object]]:
@@ -66,7 +67,7 @@ def _held(result: object, path: str) -> Iterator[tuple[str, object]]:
             k for k, value in vars(type(result)).items() if isinstance(value, cached_property)
         ]
         for name in (*(field.name for field in fields(result)), *cached):
-            if not name.startswith("_") and name not in SOLVERS_OWN:
+            if not name.startswith("_") and name not in OTHERS:
                 yield from _held(getattr(result, name), f"{path}.{name}")
 
 

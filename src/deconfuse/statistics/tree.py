@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
-from deconfuse._checks import Label, freeze, is_whole_number, read_only
+from deconfuse._checks import Label, is_whole_number, read_only
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
 from deconfuse.statistics.cells import MAX_DENSE_CLASSES, as_confusion, check_some_samples
@@ -42,9 +42,6 @@ class Hierarchy:
     labels: tuple[Label, ...]
     linkage: FloatArray
     distances: FloatArray
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
