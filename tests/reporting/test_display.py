@@ -61,6 +61,14 @@ def test_an_empty_matrix_shows_itself() -> None:
         )
 
 
+def test_many_classes_without_an_error_have_no_empty_list_of_errors() -> None:
+    right = dc.ConfusionMatrix.from_counts(np.eye(200, dtype=int))
+    assert str(right).endswith("200 classes do not fit here, and there are no errors.")
+    html = right._repr_html_()
+    assert "<p>No errors.</p>" in html
+    assert "largest errors" not in html
+
+
 def test_names_are_text() -> None:
     cm = matrix(len(HOSTILE), 3_000, names=HOSTILE)
     for shown in (cm, cm.normalize("bi"), dc.diagnose(cm)):

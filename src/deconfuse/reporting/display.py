@@ -106,7 +106,9 @@ def matrix_html(shown: ConfusionMatrix | Normalized) -> str:
     else:
         n = shown if isinstance(shown, Normalized) else cm.normalize("bi", throw=False)
         largest = top_table(n, _TOP)
-        body = f"<p>The largest errors:</p>{largest.to_html()}" if largest.rows else "No errors."
+        body = "<p>No errors.</p>"
+        if largest.rows:
+            body = f"<p>The largest errors:</p>{largest.to_html()}"
     beside = "".join(f"<p>{table.title}:</p>{table.to_html()}" for table in _beside(shown))
     return f"<div><p><b>{escape(title)}</b></p>{body}{beside}</div>"
 
