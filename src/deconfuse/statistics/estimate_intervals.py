@@ -36,6 +36,9 @@ FloatArray = NDArray[np.float64]
 # many of them: as if their hits were correlated this much. It gives the separability its coverage
 # with 10, 30 and 100 classes in `python -m benchmarks estimate`.
 _CORRELATION = 0.02
+# The difficulty of a class is known less well than its own confusions say, as those of its partners
+# are not known either: so many times the variance gives the diagonal its coverage there.
+_DIFFICULTY_VARIANCE = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +108,10 @@ class Balanced:
         noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors
         parts = (effects[cells] * noise[cells], variances[cells])
         low, high = _error_interval(matrix[cells], seen[cells], noise[cells], parts, level)
-        errors = 0.5 * (seen.sum(axis=0) + seen.sum(axis=1)) - seen.diagonal()
         hits = np.eye(len(matrix), dtype=bool)[cells]
         for end, diagonal in zip(
             (low, high),
-            _hit_interval(matrix.diagonal(), hit_variances, errors, level),
+            _beta_interval(matrix.diagonal(), hit_variances, level),
             strict=True,
         ):
             end[hits] = np.broadcast_to(diagonal, matrix.shape)[cells][hits]
@@ -132,11 +134,7 @@ class Balanced:
         variance += self.shrunk.level_variance * (value * (dx[i] + dy[j])) ** 2
         cell, variances = np.array([value]), np.array([max(variance, 0.0)])
         if i == j:
-            row = float(self.counts[[i], :].toarray()[0] @ right) * left[i]
-            column = float(self.counts[:, [j]].toarray()[:, 0] @ left) * right[j]
-            errors = 0.5 * (row + column) - float(self.counts[i, j]) * factor
-            variances += self._class_noise[i]
-            low, high = _hit_interval(cell, variances, np.array([errors]), level)
+            low, high = _beta_interval(cell, variances + self._class_noise[i], level)
         else:
             seen, effect = float(self.counts[i, j]) * factor, (1 - value * moved) ** 2
             parts = np.array([effect * noise]), variances - effect * shrunk_noise
@@ -192,13 +190,15 @@ class Balanced:
 
     @property
     def _class_noise(self) -> FloatArray:
-        """The variance of hits because classes differ in difficulty.
+        """The variance of hits because the difficulty of a class is not known exactly.
 
         It changes all errors of a class together, as far as they are not known from their counts.
         """
         rows, columns = self._kept_sums
         lost = (1.0 - self.diagonal) - 0.5 * (rows + columns)
-        return np.asarray(self.shrunk.class_variance * (self.diagonal * lost) ** 2)
+        return np.asarray(
+            _DIFFICULTY_VARIANCE * self.shrunk.class_variance * (self.diagonal * lost) ** 2
+        )
 
     @cached_property
     def _noise(self) -> sparse.csr_array:
@@ -279,15 +279,6 @@ def _error_interval(
     centre = np.minimum(seen, 1.0)
     low, high = score_interval(centre, centre * (1 - centre) / samples, samples, level)
     return np.minimum(low, cells), np.maximum(high, cells)
-
-
-def _hit_interval(
-    cells: FloatArray, variances: FloatArray, errors: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the intervals of cells of hits, which contain one minus the errors that were seen."""
-    low, high = _beta_interval(cells, variances, level)
-    seen = 1.0 - np.minimum(errors, 1.0)
-    return np.minimum(low, seen), np.maximum(high, seen)
 
 
 def _beta_interval(

@@ -1,11 +1,12 @@
 r"""Shrink counts towards Luce's similarity-choice model, as far as the counts support it.
 
 Two classes :math:`i, j` with :math:`h` correct predictions each are confused
-:math:`\eta \sqrt{h_i h_j}\, (e^{(u_j - u_i)/2} + e^{(u_i - u_j)/2})` times on average: both ways
-together, with one similarity :math:`\eta` for all pairs and a bias :math:`u` per class. Around
-this average the total of a pair has a gamma distribution, and the share that goes one way a beta
-distribution. A few pairs, the similar ones, have totals far above the average. Bias, spreads and
-the number of similar pairs are fitted to the counts; each pair then gets its posterior mean.
+:math:`\eta d_i d_j \sqrt{h_i h_j}\, (e^{(u_j - u_i)/2} + e^{(u_i - u_j)/2})` times on average: both
+ways together, with one similarity :math:`\eta` for all pairs, and a difficulty :math:`d` and a bias
+:math:`u` per class. Around this average the total of a pair has a gamma distribution, and the share
+that goes one way a beta distribution. A few pairs, the similar ones, have totals far above the
+average. Difficulties, biases, spreads and the number of similar pairs are fitted to the counts; each
+pair then gets its posterior mean.
 
 Pairs that were never confused, and rarely would be, have one share of the average. It is a product
 of one factor of the row and one of the column, so a matrix of many classes stays sparse plus rank
@@ -35,7 +36,12 @@ PlaceArray = NDArray[np.intp]
 # that would be expected to be confused this often.
 _ALL_PAIRS = 512
 _EXPECTED = 0.05
-# Added to the correct predictions of a class, which may be none.
+# Added to the correct predictions of a class, which may be none. Classes of few samples look a
+# little easier than they are by it, and harder because their biases are known less well: hits count
+# more, by this share of the variance of the bias. Both numbers leave the separability the least bias
+# in `python -m benchmarks estimate`.
+_HITS, _UNKNOWN_BIAS = 0.4, 0.08
+# Fewer confusions than this make no average.
 _HALF = 0.5
 # Prior of a bias: normal with variance 1 / _RIDGE around -kappa log h, because a class with fewer
 # test samples is predicted wrongly more often than it is missed; kappa is normal around a half.
@@ -50,8 +56,12 @@ WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
 _SIMILARITY = 0.3
 # So many similar pairs are expected before counts are seen: one confusion does not make one.
 _SIMILAR_PRIOR = 0.002
-_SHAPE_ROUNDS, _SHARE_ROUNDS = 3, 5
-_LEVEL_TOLERANCE = 1e-3
+_SPREAD_ROUNDS, _DIFFICULTY_ROUNDS, _SHARE_ROUNDS = 4, 4, 5
+# By how much classes may differ in difficulty, as a standard deviation of its log: all these are as
+# probable before counts are seen.
+_DIFFERENCES = (np.arange(10) + 1) / 10
+# Of each step towards the difficulty of a class, which moves the pairs that it shares with others.
+_STEP = 0.6
 _LONGEST_STEP = 3.0
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
@@ -123,9 +133,8 @@ class ShrunkCounts:
     level_variance : float
         Relative variance of the average similarity, towards which all pairs are shrunk; also
         because biases are uncertain.
-    class_variance : float
-        Relative variance of what all pairs of a class have in common beyond that: how much classes
-        differ in difficulty.
+    class_variance : ndarray of shape (n_classes,)
+        Of the log difficulty of each class, which its counts leave uncertain.
     spread : Spread
         Of pair totals.
     background : float
@@ -142,7 +151,7 @@ class ShrunkCounts:
     kept: sparse.csr_array
     unlisted_kept: float
     level_variance: float
-    class_variance: float
+    class_variance: FloatArray
     spread: Spread
     background: float
     concentration: float
@@ -156,7 +165,8 @@ class ShrunkCounts:
     def pairs(self, counts: sparse.csr_array) -> PairPosterior:
         """Return what is known of the similarity of each pair that was confused."""
         pairs = _confused_pairs(counts)
-        return self._posterior(pairs.chosen(pairs.total > 0), counts.diagonal() + _HALF)
+        hits = self.rows * self.columns * (1.0 + self.excess.diagonal())
+        return self._posterior(pairs.chosen(pairs.total > 0), hits)
 
     def _posterior(self, pairs: _Pairs, hits: FloatArray) -> PairPosterior:
         """Return the posterior of the similarity: a total, its split, and the two hits.
@@ -221,6 +231,11 @@ class _Pairs:
     def is_complete(self) -> bool:
         return len(self.low) == self.n_classes * (self.n_classes - 1) // 2
 
+    def by_class(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the pairs of each class."""
+        low, high = (np.bincount(end, values, self.n_classes) for end in (self.low, self.high))
+        return np.asarray(low + high)
+
     def chosen(self, keep: NDArray[np.bool_]) -> _Pairs:
         return _Pairs(
             self.low[keep], self.high[keep], self.forward[keep], self.backward[keep], self.n_classes
@@ -229,15 +244,15 @@ class _Pairs:
 
 def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     """Return the expected counts behind counts, which are samples or effective samples."""
-    hits = counts.diagonal() + _HALF
+    hits = counts.diagonal() + _HITS
     pairs = _confused_pairs(counts)
-    bias, bias_variance = _fit_bias(pairs, np.log(hits))
+    bias, bias_variances, bias_level = _fit_bias(pairs, np.log(hits))
+    hits *= np.exp(_UNKNOWN_BIAS * bias_variances)
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
-    share = expit(bias[pairs.high] - bias[pairs.low])
-    concentration = _fit_concentration(pairs, share)
+    concentration = _fit_concentration(pairs, expit(bias[pairs.high] - bias[pairs.low]))
     pairs = _with_expected(pairs, rows, columns)
-    level, spread = _fit_spread(pairs, rows, columns)
-    rows, columns = np.sqrt(level) * rows, np.sqrt(level) * columns
+    factors, class_variance, spread = _fit_spread(pairs, rows, columns)
+    rows, columns = factors * rows, factors * columns
     if not pairs.is_complete:
         # The average is now that of the pairs that are not similar, and some are below the limit.
         often = np.maximum(
@@ -247,7 +262,6 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     share = expit(bias[pairs.high] - bias[pairs.low])
     expected = _expected(pairs, rows, columns)
     rest = _rest(pairs, rows, columns)
-    all_chances = rows * columns.sum() + columns * rows.sum() - 2 * rows * columns
     background, unlisted_kept = _background(rest, spread)
     rows, columns = np.sqrt(background) * rows, np.sqrt(background) * columns
     shrunk, shape = spread.shrink(pairs.total, expected)
@@ -270,15 +284,15 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         )
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
-    unlisted = level * background
+    unlisted = _SIMILARITY / spread.similar_times * background
     return ShrunkCounts(
         rows,
         columns,
         excess,
         part_kept,
         unlisted_kept,
-        _level_variance(expected, rest, spread.shape) + bias_variance,
-        _class_variance(pairs, (expected, kept), (all_chances, unlisted_kept), spread.shape),
+        _level_variance(expected, rest, spread.shape) + bias_level,
+        class_variance,
         spread,
         background,
         concentration,
@@ -291,35 +305,6 @@ def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: floa
     total = float(expected.sum()) + rest[0]
     squares = float((expected**2).sum()) + rest[1]
     return (total + squares / shape) / max(total, _HALF) ** 2
-
-
-def _class_variance(
-    pairs: _Pairs,
-    listed: tuple[FloatArray, FloatArray],
-    every: tuple[FloatArray, float],
-    shape: float,
-) -> float:
-    """Return the relative variance of classes that independent pairs do not explain.
-
-    By moments: of what each class has more than was expected of its pairs, as far as these were
-    shrunk.
-
-    ``listed`` are the expected totals of listed pairs, and what they keep; ``every`` the expected
-    totals of all pairs of each class, and what pairs keep that are not listed.
-    """
-    (expected, kept), (all_expected, unlisted_kept) = listed, every
-
-    def by_class(values: FloatArray) -> FloatArray:
-        low, high = (np.bincount(end, values, pairs.n_classes) for end in (pairs.low, pairs.high))
-        return np.asarray(low + high)
-
-    lost, unlisted_lost = 1.0 - kept, 1.0 - unlisted_kept
-    rest = np.maximum(all_expected - by_class(expected), 0.0)
-    more = by_class(lost * (pairs.total - expected)) - unlisted_lost * rest
-    noise = by_class(lost**2 * (expected + expected**2 / shape)) + unlisted_lost**2 * rest
-    size = by_class(lost * expected) + unlisted_lost * rest
-    squares = max(float((more**2 - noise).sum()), 0.0)
-    return squares / max(float(size @ size), np.finfo(np.float64).tiny)
 
 
 def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float]:
@@ -345,36 +330,77 @@ def _average_similarity(confusions: float, chances: float) -> float:
     return max(confusions, _HALF) / max(chances, _HALF**2)
 
 
-def _fit_spread(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, Spread]:
-    """Return the average similarity, and how pairs spread around it.
+def _fit_spread(
+    pairs: _Pairs, rows: FloatArray, columns: FloatArray
+) -> tuple[FloatArray, FloatArray, Spread]:
+    """Return a factor of each class, the variance of its log, and how pairs spread around them.
 
-    This is expectation maximization: the pairs that are probably similar count less in the average
-    and in the shape of the others. Pairs that were never confused are not similar.
+    The factor is the difficulty of the class times the root of the average similarity.
+
+    This is expectation maximization: the pairs that are probably similar count less in the average,
+    in difficulties and in the shape of the others. Pairs that were never confused are not similar.
     """
     n_pairs = max(pairs.n_classes * (pairs.n_classes - 1) // 2, 1)
-    chances, (_, rest) = _expected(pairs, rows, columns), _rest(pairs, rows, columns)
     seen = pairs.total > 0
-    total, seen_chances = pairs.total[seen], chances[seen]
-    similar, share = np.zeros(len(total)), _SIMILAR_PRIOR / n_pairs
-    weights = np.ones(len(chances))
-    all_chances = _all_chances(rows, columns)
-    last = np.inf
-    for _ in range(_SHAPE_ROUNDS):
-        others = 1.0 - similar
+    weights, share = np.ones(len(pairs.total)), _SIMILAR_PRIOR / n_pairs
+    difficulty, level, shape = np.zeros(pairs.n_classes), 1.0, float(np.exp(_SHAPE_PRIOR[0]))
+    for _ in range(_SPREAD_ROUNDS):
+        for _ in range(_DIFFICULTY_ROUNDS):
+            factors = np.sqrt(level) * np.exp(difficulty)
+            step, variance = _difficulty_step(
+                pairs, (factors * rows, factors * columns), difficulty, shape, weights
+            )
+            difficulty = difficulty + step
+        harder = np.exp(difficulty)
+        sides = harder * rows, harder * columns
+        chances, (_, rest) = _expected(pairs, *sides), _rest(pairs, *sides)
         level = _average_similarity(
-            float(others @ total), all_chances - float(similar @ seen_chances)
+            float(weights @ pairs.total), _all_chances(*sides) - float((1.0 - weights) @ chances)
         )
-        if abs(level - last) <= _LEVEL_TOLERANCE * level:
-            break
-        last, weights[seen] = level, others
         shape = _fit_shape(pairs.total, level * chances, level**2 * rest, weights)
-        spread = Spread(shape, share, max(_SIMILARITY / level, 1.0))
-        likelihoods = spread.log_likelihoods(total, level * seen_chances)
+        spread = Spread(shape, share, _SIMILARITY / level)
+        likelihoods = spread.log_likelihoods(pairs.total[seen], level * chances[seen])
         for _ in range(_SHARE_ROUNDS):
             spread = replace(spread, similar_share=share)
             similar = spread.probabilities(likelihoods)[2]
             share = (float(similar.sum()) + _SIMILAR_PRIOR) / (n_pairs + 1)
-    return last, spread
+        weights[seen] = 1.0 - similar
+    return np.sqrt(level) * harder, variance, spread
+
+
+def _difficulty_step(
+    pairs: _Pairs,
+    sides: tuple[FloatArray, FloatArray],
+    difficulty: FloatArray,
+    shape: float,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the next change of the log difficulty of each class, and its variance.
+
+    What the confusions of a class say of its difficulty is normal around it. So are difficulties
+    around a mean, which is the average similarity of all pairs; how widely is not known, and the
+    result is the average over all that may be.
+
+    ``sides`` are the factors of rows and columns of what is expected at this difficulty.
+    """
+    rows, columns = sides
+    expected = _expected(pairs, rows, columns)
+    every = rows * columns.sum() + columns * rows.sum() - 2 * rows * columns
+    # Of pairs that are not listed, which have no confusions.
+    rest = 0.0 if pairs.is_complete else np.maximum(every - pairs.by_class(expected), 0.0)
+    parts = weights / (1 + expected / shape)
+    known = np.maximum(pairs.by_class(parts * expected) + rest, np.finfo(np.float64).tiny)
+    seen = difficulty + (pairs.by_class(parts * (pairs.total - expected)) - rest) / known
+    noise = 1 / known
+    variances = _DIFFERENCES[:, None] ** 2 + noise
+    precision = (1 / variances).sum(axis=1, keepdims=True)
+    away = seen - (seen / variances).sum(axis=1, keepdims=True) / precision
+    logs = (np.log(variances) + away**2 / variances).sum(axis=1, keepdims=True) + np.log(precision)
+    chances = softmax(-0.5 * logs, axis=0)
+    drawn = _DIFFERENCES[:, None] ** 2 / variances
+    mean = (chances * drawn * away).sum(axis=0)
+    variance = (chances * (drawn * noise + (drawn * away - mean) ** 2)).sum(axis=0)
+    return _STEP * (mean - difficulty), variance
 
 
 def _log_likelihood(total: FloatArray, expected: FloatArray, shape: float) -> FloatArray:
@@ -469,15 +495,16 @@ def _rest(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> tuple[float, 
     return max(total - float(listed.sum()), 0.0), max(squares - float((listed**2).sum()), 0.0)
 
 
-def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, float]:
+def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the bias of each class: a Bradley-Terry fit to the directions of confusions.
 
     The prior is normal around ``-kappa * log_hits``. Minimizing over kappa as well leaves a
     quadratic penalty of the biases alone.
 
-    The second number is the relative variance of the average similarity because biases are not
-    known exactly, by the delta method. It is large where few classes have most samples: what the
-    many small ones are expected to have then hangs on the slope of bias over class size.
+    With it come the variance of each bias for what its own confusions say, and the relative
+    variance of the average similarity because biases are not known exactly, by the delta method.
+    This is large where few classes have most samples: what the many small ones are expected to have
+    then hangs on the slope of bias over class size.
     """
     seen = pairs.chosen(pairs.total > 0)
     n_pairs, n_classes = len(seen.low), seen.n_classes
@@ -513,7 +540,8 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, float]:
     effects = 0.5 * (columns * rows.sum() - rows * columns.sum())
     effects /= max(_all_chances(rows, columns), _HALF**2)
     moves, _ = cg(operator, effects, rtol=1e-4, M=scales)
-    return np.asarray(bias), float(effects @ moves)
+    own = 1.0 / (laplacian.diagonal() + ridge)
+    return np.asarray(bias), np.asarray(own), float(effects @ moves)
 
 
 def _fit_slope(
