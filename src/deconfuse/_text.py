@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
-
 __all__ = [
     "compact_count",
     "count_text",
@@ -396,7 +394,7 @@ def plain_value(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: plain_value(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # an array; without NumPy, which help needs not load
         return plain_value(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain_value(item) for item in value]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from deconfuse._checks import Label, per_class, show
 from deconfuse._text import printable
@@ -142,7 +142,7 @@ class MapAccuracy:
         unit = self.total_area if estimate == "areas" else 1.0
         value = np.asarray(getattr(self, estimate)) / unit
         error = np.asarray(getattr(self, f"{estimate}_error")) / unit
-        z = float(stats.norm.ppf(0.5 + level / 2))
+        z = float(special.ndtri(0.5 + level / 2))
         if scale == "plain":
             return (value - z * error) * unit, (value + z * error) * unit
         if estimate == "users":

@@ -154,18 +154,22 @@ class Counts:
         return hash(tuple(self.cells.diagonal().astype(np.float64).tolist()))
 
 
-def _prefers_sparse(n_classes: int, nonzeros: int) -> bool:
-    return n_classes > _ALWAYS_DENSE and nonzeros < n_classes * n_classes // 2
+def _prefers_sparse(matrix: CountMatrix) -> bool:
+    n_classes = matrix.shape[0]
+    if n_classes <= _ALWAYS_DENSE:
+        return False
+    nonzeros = np.count_nonzero(matrix) if isinstance(matrix, np.ndarray) else matrix.nnz
+    return bool(nonzeros < n_classes * n_classes // 2)
 
 
 def _settled(matrix: CountMatrix) -> CountMatrix:
     """Return the matrix read-only, dense or sparse as its size asks for."""
     if isinstance(matrix, np.ndarray):
-        if _prefers_sparse(matrix.shape[0], int(np.count_nonzero(matrix))):
+        if _prefers_sparse(matrix):
             return _settled(sp.csr_array(matrix))
         matrix.flags.writeable = False
         return matrix
-    if not _prefers_sparse(matrix.shape[0], matrix.nnz):
+    if not _prefers_sparse(matrix):
         return _settled(np.asarray(matrix.toarray()))
     for part in (matrix.data, matrix.indices, matrix.indptr):
         part.flags.writeable = False

@@ -15,7 +15,7 @@ HEAVY = ("torch", "matplotlib", "duckdb", "pandas", "polars", "pyarrow", "sklear
 _PROBE = """
 import json, sys
 {code}
-print(json.dumps(sorted(name.partition(".")[0] for name in sys.modules)))
+print(json.dumps(sorted(sys.modules)))
 """
 
 
@@ -39,6 +39,25 @@ def test_counting_and_normalizing_load_nothing_heavy():
         "cm.normalize('bi').matrix\n"
     )
     assert _loaded(code).isdisjoint(set(HEAVY) - {"sklearn"})
+
+
+def test_a_diagnosis_loads_no_large_part_of_scipy_that_it_does_not_need():
+    loaded = _loaded(
+        "import deconfuse as dc\ntext = str(dc.diagnose([[50, 9, 1], [2, 40, 4], [0, 3, 30]]))"
+    )
+    assert "scipy.special" in loaded
+    assert loaded.isdisjoint({"scipy.stats", "scipy.optimize", "scipy.cluster"})
+
+
+def test_help_loads_no_arrays():
+    loaded = _loaded(
+        "import contextlib\n"
+        "from deconfuse.cli import main\n"
+        "with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):\n"
+        "    main(['--help'])"
+    )
+    assert "typer" in loaded
+    assert "numpy" not in loaded
 
 
 def test_the_probe_sees_what_is_loaded():

@@ -284,12 +284,26 @@ def test_variances_are_the_counts_without_weights() -> None:
 # Classes that come in order are counted where they are; others are moved.
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"], [0, 5, 1]])
 @pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0], [0.0, 1.0, 2.0], [1, 2, 0], [0, 0, 3]])
-def test_classes_of_weight_zero_keep_their_place(labels: list[Any], weights: list[float]) -> None:
-    cm = ConfusionMatrix.from_predictions(labels, labels, sample_weight=weights)
+# With more samples than cells, zeros are looked for only if a class may have nothing else.
+@pytest.mark.parametrize("times", [1, 100])
+def test_classes_of_weight_zero_keep_their_place(
+    labels: list[Any], weights: list[float], times: int
+) -> None:
+    column = labels * times
+    cm = ConfusionMatrix.from_predictions(column, column, sample_weight=weights * times)
     assert cm.labels == tuple(sorted(labels))
     expected = np.diag([weights[labels.index(label)] for label in cm.labels])
-    np.testing.assert_array_equal(cm.counts, expected)
-    np.testing.assert_array_equal(cm.variances, expected**2)
+    np.testing.assert_array_equal(cm.counts, expected * times)
+    np.testing.assert_array_equal(cm.variances, expected**2 * times)
+
+
+def test_pairs_of_weight_zero_among_many_change_nothing() -> None:
+    true, pred = [0, 1, 2] * 100, [0, 1, 2] * 100
+    cm = ConfusionMatrix.from_predictions(true, pred, sample_weight=[1.5] * 300)
+    more = ConfusionMatrix.from_predictions(
+        [*true, 0], [*pred, 2], sample_weight=[*[1.5] * 300, 0.0]
+    )
+    assert more == cm
 
 
 def test_weights_may_turn_from_integers_to_floats() -> None:

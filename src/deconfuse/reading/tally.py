@@ -161,14 +161,17 @@ class Tally:
         if weights.dtype.kind == "f":
             self._histograms[0] = self._histograms[0].astype(np.float64, copy=False)
 
-        def add_up(part: tuple[npt.NDArray[Any], bool]) -> bool:
-            return _add_at(part[0], true, pred, weights, squared=part[1])
+        def add_up(part: tuple[npt.NDArray[Any], bool]) -> None:
+            _add_at(part[0], true, pred, weights, squared=part[1])
 
         # A thread for each, not for parts: the order of a sum changes its last digits.
-        parts = zip(self._histograms, (False, True), strict=True)
-        if any(on_threads(add_up, parts, size=len(true))):
-            # Pairs of weight zero count for nothing, but their classes occur.
-            zero = weights == 0
+        on_threads(add_up, zip(self._histograms, (False, True), strict=True), size=len(true))
+        sums = self._histograms[0]
+        if len(true) > sums.size and all(len(codes) == len(sums) for codes in _used(sums)):
+            return
+        # Pairs of weight zero count for nothing, but their classes occur.
+        zero = weights == 0
+        if zero.any():
             self._add_run(_sorted_run(true[zero], pred[zero], weights[zero]))
 
     def _settle(self) -> None:
@@ -198,8 +201,15 @@ class Tally:
         self._runs.insert(0, _Run(_keys(true, pred), found[0], found[1] if squares else None))
 
 
+def _used(sums: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows and the columns that are not zero everywhere."""
+    # Looked at once: NumPy's `any` of numbers takes longer than comparing and `any` of bools.
+    is_used = sums != 0
+    return np.flatnonzero(is_used.any(axis=1)), np.flatnonzero(is_used.any(axis=0))
+
+
 def _of_histograms(sums: npt.NDArray[Any], squares: npt.NDArray[Any] | None = None) -> PairCounts:
-    rows, columns = (np.flatnonzero(sums.any(axis=axis)) for axis in (1, 0))
+    rows, columns = _used(sums)
     if len(rows) < len(sums) or len(columns) < len(sums):
         used = np.ix_(rows, columns)
         sums, squares = sums[used], None if squares is None else squares[used]
@@ -251,17 +261,15 @@ def _add_at(
     weights: Weights | None = None,
     *,
     squared: bool = False,
-) -> bool:
+) -> None:
     """Add weights, their squares, or one each to the cells of a square.
 
-    Codes must be below its side: SciPy writes wherever they say. Returns whether some weights are
-    zero, where they are not squared.
+    Codes must be below its side: SciPy writes wherever they say.
     """
     side, size = len(cells), len(true)
     is_index = true.dtype == pred.dtype and true.dtype in (np.int32, np.int64)
     index = true.dtype if is_index else np.dtype(np.int32)
     ones = np.ones(min(size, _CHUNK) if weights is None else 0, cells.dtype)
-    has_zeros = False
     for start in range(0, size, _CHUNK):
         part = slice(start, min(start + _CHUNK, size))
         rows, columns = (codes[part].astype(index, copy=False) for codes in (true, pred))
@@ -271,13 +279,10 @@ def _add_at(
             values = _squared(weights[part])
         else:
             values = weights[part].astype(cells.dtype, copy=False)
-            # Here, since squares keep the other thread busy for longer.
-            has_zeros = has_zeros or not values.all()
         if coo_todense is None:
             np.add.at(cells, (rows, columns), values)
         else:
             coo_todense(side, side, len(rows), rows, columns, values, cells.ravel(), 0)
-    return has_zeros
 
 
 class _Run(NamedTuple):

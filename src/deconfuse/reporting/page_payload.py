@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from deconfuse._version import __version__
 from deconfuse.counts import dense
@@ -77,7 +77,7 @@ def summarize(study: Study, title: str) -> ReportPayload:
             FEW_SAMPLES * sample_unit(first),
             FEW_LABELS * sample_unit(first),
             study.level,
-            float(norm.ppf(0.5 + study.level / 2)),
+            float(ndtri(0.5 + study.level / 2)),
             WIDE_RATIO,
         ),
         models=tuple(model_payload(study, name) for name in study.names),

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import false_discovery_control
+from scipy.special import gammaincc
 
 from deconfuse._checks import is_finite_number, is_whole_number
 from deconfuse.classes import Classes
@@ -27,6 +27,7 @@ __all__ = [
     "check_at_least_one",
     "check_level",
     "check_some_samples",
+    "gamma_tail",
     "holm",
     "part_of",
     "round_fairly",
@@ -227,6 +228,9 @@ def adjust(p_values: FloatArray, correction: Correction) -> FloatArray:
     if correction == "holm":
         result[known] = holm(result[known])
     elif correction == "bh":
+        # Here and elsewhere only where needed: it takes longer to import than all else together.
+        from scipy.stats import false_discovery_control
+
         result[known] = false_discovery_control(result[known])
     return result
 
@@ -242,3 +246,8 @@ def holm(p_values: FloatArray) -> FloatArray:
     result = np.empty_like(stepped)
     result[order] = stepped
     return np.asarray(result)
+
+
+def gamma_tail(seen: float, mean: float, variance: float) -> float:
+    """Return the p-value of a sum of squares by the gamma law with its mean and variance."""
+    return float(gammaincc(mean**2 / variance, max(seen, 0.0) * mean / variance))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.special import xlogy
-from scipy.stats import norm
+from scipy.special import ndtri, xlogy
 
 from deconfuse._checks import Label
 from deconfuse._text import proportion, quoted
@@ -231,7 +230,7 @@ def _recalls(labels: Sequence[Label], scores: Scores, margin: float, level: floa
     """Return the recalls that surely fell; the margin is held by intervals for all classes."""
     known = scores.shared
     names = [f"Recall of {quoted(labels[k])} fell" for k in known]
-    z = float(norm.isf((1 - level) / 2 / len(known)))
+    z = -float(ndtri((1 - level) / 2 / len(known)))
     is_certain = scores.recalls(level).differs(level)[known]
     return _Group(names, scores.recall_shares, -1).told(is_certain, margin, z)
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import betaincinv
-from scipy.stats import norm
+from scipy.special import betaincinv, ndtri
 
 from deconfuse.scaling.problem import bistochastic
 from deconfuse.scaling.solve import solve
@@ -271,7 +270,7 @@ def _error_interval(
     makes of the cell, and what the factors of row and column make of it.
     """
     own, others = variances
-    z = float(norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     factor_variances = np.maximum(others, 0.0) / cells**2
     # As in Wilson's interval, the variance is that at the middle of the interval.
     middle = np.minimum(seen + z**2 / 2 * noise, np.clip(seen, 0.5, 1 - 1e-9))

@@ -15,17 +15,18 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import betaln, expit, gammaln, softmax
+from scipy.special import expit, gammaln, psi, softmax
 
 from deconfuse._checks import freeze
+from deconfuse.statistics.share_sums import increasing_root
 
 __all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "Spread", "shrink"]
 
@@ -63,6 +64,7 @@ _DIFFERENCES = (np.arange(10) + 1) / 10
 # Of each step towards the difficulty of a class, which moves the pairs that it shares with others.
 _STEP = 0.6
 _LONGEST_STEP = 3.0
+_SLOPE_STEPS = 60
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
 _SHAPE_PRIOR = (np.log(0.7), 1.5)
@@ -583,13 +585,12 @@ def _fit_shape(total: FloatArray, expected: FloatArray, rest: float, weights: Fl
     seen = total > 0
     some, mean, counted = total[seen], expected[seen], weights[seen]
 
-    def loss(log_shape: float) -> float:
-        shape = np.exp(log_shape)
-        mixed = gammaln(some + shape) - gammaln(shape) + some * np.log(mean / (shape + mean))
-        likelihood = float(counted @ mixed) - shape * float(weights @ np.log1p(expected / shape))
-        return -likelihood - rest / (2 * shape) + _penalty(log_shape, _SHAPE_PRIOR)
+    def slope(shape: float) -> float:
+        gained = float(counted @ (psi(some + shape) - psi(shape) - some / (shape + mean)))
+        lost = weights @ (np.log1p(expected / shape) - expected / (shape + expected))
+        return float(lost) - gained + rest / (2 * shape**2)
 
-    return _minimize(loss, -6.0, 6.0)
+    return _most_likely(slope, _SHAPE_PRIOR, (-6.0, 6.0))
 
 
 def _fit_concentration(pairs: _Pairs, share: FloatArray) -> float:
@@ -597,19 +598,28 @@ def _fit_concentration(pairs: _Pairs, share: FloatArray) -> float:
     several = pairs.total > 1
     forward, backward, mean = pairs.forward[several], pairs.backward[several], share[several]
 
-    def loss(log_concentration: float) -> float:
-        there = np.exp(log_concentration) * mean
-        back = np.exp(log_concentration) - there
-        mixed = betaln(forward + there, backward + back) - betaln(there, back)
-        return -float(mixed.sum()) + _penalty(log_concentration, _CONCENTRATION_PRIOR)
+    total = forward + backward
 
-    return _minimize(loss, -2.0, 8.0)
+    def slope(concentration: float) -> float:
+        there = concentration * mean
+        back = concentration - there
+        gained = mean * (psi(forward + there) - psi(there))
+        gained += (1 - mean) * (psi(backward + back) - psi(back))
+        return float((psi(total + concentration) - psi(concentration) - gained).sum())
+
+    return _most_likely(slope, _CONCENTRATION_PRIOR, (-2.0, 8.0))
 
 
-def _penalty(value: float, prior: tuple[float, float]) -> float:
-    return 0.5 * ((value - prior[0]) / prior[1]) ** 2
+def _most_likely(
+    slope: Callable[[float], float], prior: tuple[float, float], log_range: tuple[float, float]
+) -> float:
+    """Return the number with the least loss, of this slope, under a normal prior of its log."""
+    mean, deviation = prior
 
+    def log_slope(log_value: FloatArray) -> FloatArray:
+        value = float(np.exp(log_value[0]))
+        return value * slope(value) + (log_value - mean) / deviation**2
 
-def _minimize(loss: object, low: float, high: float) -> float:
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-7})
-    return float(np.exp(found.x))
+    # Not by SciPy's minimizers: they take longer to import than small matrices to be estimated.
+    found, _ = increasing_root(log_slope, np.array([mean]), _SLOPE_STEPS)
+    return float(np.exp(np.clip(found[0], *log_range)))

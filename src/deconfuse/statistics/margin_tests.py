@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import chi2, gamma
+from scipy.special import chdtrc
 
+from deconfuse.statistics.cells import gamma_tail
 from deconfuse.statistics.conditional import Triples
 
 __all__ = ["bias_test", "label_share_test", "paired_bias_test"]
@@ -49,7 +50,7 @@ def label_share_test(first: FloatArray, second: FloatArray) -> float:
     variance += n**2 / (n - 1) * uneven * rough
     if variance <= 0:
         return 1.0
-    return float(gamma.sf(seen, mean**2 / variance, scale=variance / mean))
+    return gamma_tail(seen, mean, variance)
 
 
 def bias_test(first: FloatArray, second: FloatArray) -> float:
@@ -96,4 +97,4 @@ def _quadratic_test(away: FloatArray, covariance: FloatArray) -> float:
     kept = np.ones(len(away), dtype=bool)
     kept[np.unique(group, return_index=True)[1]] = False
     solved = np.linalg.solve(covariance[np.ix_(kept, kept)], away[kept])
-    return float(chi2.sf(max(float(away[kept] @ solved), 0.0), freedom))
+    return float(chdtrc(freedom, max(float(away[kept] @ solved), 0.0)))

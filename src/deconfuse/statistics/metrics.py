@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri, stdtrit
 
 from deconfuse._checks import Label, freeze, needs_pandas
 from deconfuse.confusion import ConfusionMatrix
@@ -123,7 +122,7 @@ class MeanShares:
             return wilson(self.shares[..., 0], self.n[..., 0], z)
         *_, variances = self._spread()
         freedom = variances.sum(-1) ** 2 / (variances**2 / self.n).sum(-1)
-        quantile = -stdtrit(freedom, norm.sf(z))
+        quantile = -stdtrit(freedom, ndtr(-z))
         # What is too far out to be computed comes with any sign, or as NaN.
         quantile = np.where((quantile > 0) & (quantile < _FAR), quantile, _FAR)
         low, high = wilson(self.value, self.samples, quantile)
@@ -339,7 +338,7 @@ def estimate_balanced_accuracy(cm: ConfusionMatrix, level: float = 0.95) -> Esti
         return Estimate(np.nan, np.nan, np.nan, 0.0)
     recalls = (_hits(cm)[known] / _labels(cm)[known])[None, :]
     mean = MeanShares(recalls, n[known][None, :], np.full(recalls.shape, 1 / recalls.size))
-    low, high = mean.limits(float(norm.ppf(0.5 + level / 2)))
+    low, high = mean.limits(float(ndtri(0.5 + level / 2)))
     return Estimate(balanced_accuracy(cm), float(low[0]), float(high[0]), float(mean.samples[0]))
 
 
@@ -404,7 +403,7 @@ def effective_labels(cm: ConfusionMatrix) -> FloatArray:
 
 def _shares(hits: FloatArray, of: FloatArray, variances: FloatArray, level: float) -> Estimates:
     value = np.divide(hits, of, out=np.full(len(of), np.nan), where=of > 0)
-    low, high = wilson(value, effective_samples(of, variances), float(norm.ppf(0.5 + level / 2)))
+    low, high = wilson(value, effective_samples(of, variances), float(ndtri(0.5 + level / 2)))
     return Estimates(value, low, high)
 
 

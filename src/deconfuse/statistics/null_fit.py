@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import betainc, expit
-from scipy.stats import gamma, norm
+from scipy.special import betainc, expit, ndtr
+
+from deconfuse.statistics.cells import gamma_tail
 
 __all__ = ["LEAST_FREEDOM", "NullFit", "SimilarityTest", "fit_null"]
 
@@ -109,13 +110,13 @@ class NullFit:
         spread = float(2 * (bound * self.freedom[used] ** 2).sum())
         if spread <= 0.5 or mean <= 0:
             return 1.0
-        return float(gamma.sf(squares, mean**2 / spread, scale=spread / mean))
+        return gamma_tail(squares, mean, spread)
 
     def _hit_test(self, residual: FloatArray) -> float:
         if self.hit_variance <= _LEAST_HITS:
             return 1.0
         away = abs(float(residual[self.is_hit].sum()))
-        return float(2 * norm.sf(away / np.sqrt(self.hit_variance)))
+        return float(2 * ndtr(-away / np.sqrt(self.hit_variance)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import fisher_exact, norm
+from scipy.special import ndtri
 
 from deconfuse._checks import Label
 from deconfuse._text import count_text, percent_text, quoted
@@ -156,7 +156,7 @@ def _sides(cm: ConfusionMatrix) -> dict[str, tuple[FloatArray, FloatArray]]:
 
 
 def _interval(share: float, n: float, level: float) -> tuple[float, float]:
-    low, high = wilson(np.array([share]), np.array([n]), float(norm.ppf(0.5 + level / 2)))
+    low, high = wilson(np.array([share]), np.array([n]), float(ndtri(0.5 + level / 2)))
     return float(low[0]), float(high[0])
 
 
@@ -304,7 +304,7 @@ def _rates_of(
     with np.errstate(invalid="ignore"):
         rates = counts / totals
         others = (counts.sum() - counts) / (totals.sum() - totals)
-    low, high = wilson(rates, totals * unit, float(norm.ppf(0.5 + level / 2)))
+    low, high = wilson(rates, totals * unit, float(ndtri(0.5 + level / 2)))
     tested = counts * unit, totals * unit
     sums = tested[0].sum(), tested[1].sum()
     raw = [_p_against_others(c, n, *sums) for c, n in zip(*tested, strict=True)]
@@ -316,6 +316,8 @@ def _rates_of(
 
 
 def _p_against_others(count: float, total: float, all_counts: float, all_totals: float) -> float:
+    from scipy.stats import fisher_exact
+
     table = [
         [round(count), round(total - count)],
         [round(all_counts - count), round(all_totals - total - all_counts + count)],

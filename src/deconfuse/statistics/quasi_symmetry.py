@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, xlogy
-from scipy.stats import gamma
 
+from deconfuse.statistics.cells import gamma_tail
 from deconfuse.statistics.conditional import Chain, Step
 
 __all__ = ["bradley_terry", "symmetry_p_value"]
@@ -206,7 +206,7 @@ def _large_sample_p_value(pairs: _Pairs, share: FloatArray) -> float:
     variance = 2 * pairs.n_free / len(share) * float(varies.sum())
     if variance < 1:
         return 1.0
-    return float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean))
+    return gamma_tail(statistic, mean, variance)
 
 
 def _steps(pairs: _Pairs, chain: Chain, n_sweeps: int, rng: np.random.Generator) -> Iterator[Step]:

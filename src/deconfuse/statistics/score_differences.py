@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom, hypergeom, norm, t
+from scipy.special import ndtr, ndtri, stdtr
 
 from deconfuse._checks import freeze
 from deconfuse.statistics.cells import Cells, holm, row_units
@@ -132,10 +131,12 @@ class Proportions:
         def gap(z: float) -> float:
             return float(self.limits(z)[0 if difference > 0 else 1][0]) * np.sign(difference)
 
+        from scipy.optimize import brentq
+
         if gap(_NEAREST) <= 0:
             return 1.0
         far = _FARTHEST if gap(_FARTHEST) >= 0 else brentq(gap, _NEAREST, _FARTHEST)
-        return max(float(2 * norm.sf(far)), self._equality(difference))
+        return max(float(2 * ndtr(-far)), self._equality(difference))
 
     def _equality(self, difference: float) -> float:
         """Return the p-value of a difference if all proportions are equal on both sides.
@@ -161,7 +162,7 @@ class Proportions:
             return 1.0
         spread = variances[some].sum()
         degrees = spread**2 / (variances[some] ** 2 / freedom[some]).sum()
-        return float(2 * t.sf(abs(difference) / np.sqrt(spread), degrees))
+        return float(2 * stdtr(degrees, -abs(difference) / np.sqrt(spread)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,7 +261,7 @@ class Scores:
         first, second = (_rates(cells).diagonal().copy() for cells in self._both)
         low, high = np.full((2, len(first)), np.nan)
         low[self.shared], high[self.shared] = self.recall_shares.limits(
-            float(norm.ppf(0.5 + level / 2))
+            float(ndtri(0.5 + level / 2))
         )
         p_values = self._recall_tests()
         # What the exact test does not rule out, the interval holds.
@@ -376,6 +377,8 @@ def mcnemar(first_only: FloatArray, second_only: FloatArray, *, mid_p: bool = Tr
     >>> round(float(mcnemar(np.array(10), np.array(2))), 4)
     0.0225
     """
+    from scipy.stats import binom
+
     fewer, total = np.minimum(first_only, second_only), first_only + second_only
     tail = binom.cdf(fewer, total, 0.5)
     if mid_p:
@@ -391,6 +394,8 @@ def fisher(
     Not as a mid-p: among many classes the smallest counts, and there a mid-p is up to twice too
     small.
     """
+    from scipy.stats import hypergeom
+
     tails = []
     for mine, of, rest in ((first_hits, first_n, second_n), (second_hits, second_n, first_n)):
         law = hypergeom(of + rest, first_hits + second_hits, of)
@@ -428,7 +433,7 @@ def _difference(proportions: Proportions, level: float) -> ScoreDifference:
     first, second = (float(values[0]) for values in proportions.values)
     if not np.isfinite(second - first):
         return ScoreDifference(first, second, *[float("nan")] * 4)
-    low, high = (float(end[0]) for end in proportions.limits(float(norm.ppf(0.5 + level / 2))))
+    low, high = (float(end[0]) for end in proportions.limits(float(ndtri(0.5 + level / 2))))
     p_value = proportions.p_value()
     if not low <= 0 <= high and p_value >= 1 - level:
         # What the test does not rule out, the interval holds.

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import betainc, gammainc
-from scipy.stats import norm, rankdata
+from scipy.special import betainc, gammainc, ndtri
 
 from deconfuse._checks import Label
 from deconfuse.confusion import ConfusionMatrix
@@ -168,14 +167,17 @@ def pair_table(estimate: BiEstimate) -> PairTable:
     counts alone where this is higher: a pair that is more similar than all others is not ruled out.
     """
     pairs = estimate.confused_pairs
-    z = float(norm.ppf(0.5 + estimate.level / 2))
+    z = float(ndtri(0.5 + estimate.level / 2))
     low, high = _interval(pairs, z)
     is_certain = pairs.relative_variance <= _LARGEST_ERROR**2
     rank = np.empty(len(low), dtype=np.int64)
     for chosen in (is_certain, ~is_certain):
-        rank[chosen] = rankdata(-low[chosen], method="ordinal")
+        order = np.argsort(-low[chosen], kind="stable")
+        rank[np.flatnonzero(chosen)[order]] = np.arange(1, len(order) + 1)
     rows, columns = pairs.low, pairs.high
     counts = [pick_cells(estimate.source.counts, at) for at in ((rows, columns), (columns, rows))]
+    total = counts[0] + counts[1]
+    n_fewer_or_equal = np.searchsorted(np.sort(total), total, side="right")
     return PairTable(
         estimate.labels,
         rows,
@@ -187,7 +189,7 @@ def pair_table(estimate: BiEstimate) -> PairTable:
         high,
         is_certain,
         rank,
-        rankdata(-(counts[0] + counts[1]), method="min").astype(np.int64),
+        len(total) + 1 - n_fewer_or_equal,
     )
 
 

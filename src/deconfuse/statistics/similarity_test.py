@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.special import chdtrc, xlogy
 
 from deconfuse.statistics.cells import round_fairly
 from deconfuse.statistics.conditional import NullTables, Triples, paired_tables, unpaired_tables
@@ -77,7 +76,7 @@ def _tested(
         n_draws = _fitting(int(triples.counts[triples.first != triples.second].size))
         tables = paired_tables(triples, n_classes, n_draws, rng)
         exact = overall_test(tables)
-        raw = chi2.sf(exact.away, 1)
+        raw = chdtrc(1, exact.away)
     elif len(fit.cells) <= _MOST_DRAWN:
         tables = unpaired_tables(one, other, fit.share, _fitting(len(fit.cells)), rng)
         exact = overall_test(tables, fit)

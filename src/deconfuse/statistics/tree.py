@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
-from scipy.spatial.distance import squareform
 
 from deconfuse._checks import Label, is_whole_number, read_only
 from deconfuse.confusion import ConfusionMatrix
@@ -50,6 +48,8 @@ class Hierarchy:
         Of all orders that the tree allows, the one with the smallest distances between neighbours,
         up to 400 classes; above that, one that the tree allows.
         """
+        from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering
+
         tree = self.linkage
         if len(self.labels) <= _MAX_OPTIMAL:
             tree = optimal_leaf_ordering(tree, self.distances)
@@ -64,6 +64,8 @@ class Hierarchy:
         """Cut the tree into that many groups of classes, largest first."""
         if not is_whole_number(n_groups) or not 1 <= n_groups <= len(self.labels):
             raise InputError(f"`n_groups` must be from 1 to {len(self.labels)}, got {n_groups!r}.")
+        from scipy.cluster.hierarchy import fcluster
+
         members: dict[int, list[Label]] = {}
         codes = fcluster(self.linkage, n_groups, criterion="maxclust")
         for label, code in zip(self.labels, codes.tolist(), strict=True):
@@ -117,6 +119,9 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
             f"A hierarchy must have at most {MAX_DENSE_CLASSES:,} classes, got {n_classes:,}.",
             hint="merge classes with `merge_classes`.",
         )
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     logs = np.log(estimate.matrix)
     own = np.add.outer(logs.diagonal(), logs.diagonal())
     of_classes, there, back = (squareform(part, checks=False) for part in (own, logs, logs.T))
