@@ -26,7 +26,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, gammaln, psi, softmax
 
 from deconfuse._checks import freeze
-from deconfuse.statistics.share_sums import increasing_root
 
 __all__ = ["WIDE_SHAPE", "WIDE_SHARE", "PairPosterior", "ShrunkCounts", "Spread", "shrink"]
 
@@ -37,10 +36,10 @@ PlaceArray = NDArray[np.intp]
 # that would be expected to be confused this often.
 _ALL_PAIRS = 512
 _EXPECTED = 0.05
-# Added to the correct predictions of a class, which may be none. Classes of few samples look a
-# little easier than they are by it, and harder because their biases are known less well: hits count
-# more, by this share of the variance of the bias. Both numbers leave the separability the least bias
-# in `python -m benchmarks estimate`.
+# Added to the correct predictions of a class, which may be none. By it, classes of few samples look
+# a little easier than they are; and harder, because their biases are known less well. So hits count
+# more, by this share of the variance of the bias. Both numbers leave the least bias of the
+# separability in `python -m benchmarks estimate`.
 _HITS, _UNKNOWN_BIAS = 0.4, 0.08
 # Fewer confusions than this make no average.
 _HALF = 0.5
@@ -61,10 +60,11 @@ _SPREAD_ROUNDS, _DIFFICULTY_ROUNDS, _SHARE_ROUNDS = 4, 4, 5
 # By how much classes may differ in difficulty, as a standard deviation of its log: all these are as
 # probable before counts are seen.
 _DIFFERENCES = (np.arange(10) + 1) / 10
-# Of each step towards the difficulty of a class, which moves the pairs that it shares with others.
+# Of each step towards the difficulty of a class, since it moves what pairs say of their other class.
 _STEP = 0.6
-_LONGEST_STEP = 3.0
-_SLOPE_STEPS = 60
+# Steps of logs: the first where nothing is known of the next, the longest, and one too small to
+# matter.
+_FIRST_STEP, _LONGEST_STEP, _SMALL_STEP = 0.3, 3.0, 1e-3
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
 # concentration of shares.
 _SHAPE_PRIOR = (np.log(0.7), 1.5)
@@ -314,12 +314,17 @@ def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float
 
     They have one factor, that of a pair with their typical expected total.
     """
-    total, squares = rest
-    if not total > 0:
+    n_pairs, typical = _alike(rest)
+    if not n_pairs:
         return 1.0, 1.0
-    typical = np.array([squares / total])
-    shrunk, shape = spread.shrink(np.zeros(1), typical)
-    return float(shrunk[0] / typical[0]), float(min(shrunk[0] / shape[0], 1.0))
+    shrunk, shape = spread.shrink(np.zeros(1), np.array([typical]))
+    return float(shrunk[0] / typical), float(min(shrunk[0] / shape[0], 1.0))
+
+
+def _alike(rest: tuple[float, float]) -> tuple[float, float]:
+    """Return how many pairs with which expected total have this sum, and this sum of squares."""
+    total, squares = rest
+    return (total**2 / squares, squares / total) if total > 0 else (0.0, 0.0)
 
 
 def _all_chances(rows: FloatArray, columns: FloatArray) -> float:
@@ -346,20 +351,28 @@ def _fit_spread(
     seen = pairs.total > 0
     weights, share = np.ones(len(pairs.total)), _SIMILAR_PRIOR / n_pairs
     difficulty, level, shape = np.zeros(pairs.n_classes), 1.0, float(np.exp(_SHAPE_PRIOR[0]))
-    for _ in range(_SPREAD_ROUNDS):
-        for _ in range(_DIFFICULTY_ROUNDS):
+    for k in range(_SPREAD_ROUNDS):
+        for _ in range(_DIFFICULTY_ROUNDS if k else 0):
             factors = np.sqrt(level) * np.exp(difficulty)
             step, variance = _difficulty_step(
                 pairs, (factors * rows, factors * columns), difficulty, shape, weights
             )
             difficulty = difficulty + step
+            if np.abs(step).max() < _SMALL_STEP:
+                break
         harder = np.exp(difficulty)
         sides = harder * rows, harder * columns
-        chances, (_, rest) = _expected(pairs, *sides), _rest(pairs, *sides)
+        chances = _expected(pairs, *sides)
         level = _average_similarity(
             float(weights @ pairs.total), _all_chances(*sides) - float((1.0 - weights) @ chances)
         )
-        shape = _fit_shape(pairs.total, level * chances, level**2 * rest, weights)
+        n_rest, typical = _alike(_rest(pairs, *sides))
+        shape = _fit_shape(
+            np.append(pairs.total, 0.0),
+            level * np.append(chances, typical),
+            np.append(weights, n_rest),
+            shape,
+        )
         spread = Spread(shape, share, _SIMILARITY / level)
         likelihoods = spread.log_likelihoods(pairs.total[seen], level * chances[seen])
         for _ in range(_SHARE_ROUNDS):
@@ -576,21 +589,19 @@ def _fit_slope(
     return kappa, _RIDGE * float(np.exp(np.clip(log_odds, 0.0, np.log(_MOST_PRECISE))))
 
 
-def _fit_shape(total: FloatArray, expected: FloatArray, rest: float, weights: FloatArray) -> float:
-    """Return the shape of the gamma distribution of pair totals, whose counts it mixes.
-
-    A pair that is not listed has no count and a small expected total ``m``: its log likelihood
-    ``shape * log(shape / (shape + m))`` is ``-m + m ** 2 / (2 * shape)`` to second order.
-    """
-    seen = total > 0
-    some, mean, counted = total[seen], expected[seen], weights[seen]
+def _fit_shape(
+    total: FloatArray, expected: FloatArray, weights: FloatArray, start: float
+) -> float:
+    """Return the shape of the gamma distribution of pair totals, whose counts it mixes."""
+    counts, place = np.unique(total, return_inverse=True)
+    times = np.bincount(place, weights)
 
     def slope(shape: float) -> float:
-        gained = float(counted @ (psi(some + shape) - psi(shape) - some / (shape + mean)))
-        lost = weights @ (np.log1p(expected / shape) - expected / (shape + expected))
-        return float(lost) - gained + rest / (2 * shape**2)
+        gained = float(times @ (psi(counts + shape) - psi(shape)))
+        lost = np.log1p(expected / shape) + (total - expected) / (shape + expected)
+        return float(weights @ lost) - gained
 
-    return _most_likely(slope, _SHAPE_PRIOR, (-6.0, 6.0))
+    return _most_likely(slope, _SHAPE_PRIOR, (-6.0, 6.0), start)
 
 
 def _fit_concentration(pairs: _Pairs, share: FloatArray) -> float:
@@ -607,19 +618,36 @@ def _fit_concentration(pairs: _Pairs, share: FloatArray) -> float:
         gained += (1 - mean) * (psi(backward + back) - psi(back))
         return float((psi(total + concentration) - psi(concentration) - gained).sum())
 
-    return _most_likely(slope, _CONCENTRATION_PRIOR, (-2.0, 8.0))
+    start = float(np.exp(_CONCENTRATION_PRIOR[0]))
+    return _most_likely(slope, _CONCENTRATION_PRIOR, (-2.0, 8.0), start)
 
 
 def _most_likely(
-    slope: Callable[[float], float], prior: tuple[float, float], log_range: tuple[float, float]
+    slope: Callable[[float], float],
+    prior: tuple[float, float],
+    log_range: tuple[float, float],
+    start: float,
 ) -> float:
-    """Return the number with the least loss, of this slope, under a normal prior of its log."""
+    """Return the number with the least loss, of this slope, under a normal prior of its log.
+
+    By secants in a bracket. Not by SciPy's minimizers: they take longer to import than small
+    matrices to be estimated.
+    """
     mean, deviation = prior
 
-    def log_slope(log_value: FloatArray) -> FloatArray:
-        value = float(np.exp(log_value[0]))
+    def log_slope(log_value: float) -> float:
+        value = float(np.exp(log_value))
         return value * slope(value) + (log_value - mean) / deviation**2
 
-    # Not by SciPy's minimizers: they take longer to import than small matrices to be estimated.
-    found, _ = increasing_root(log_slope, np.array([mean]), _SLOPE_STEPS)
-    return float(np.exp(np.clip(found[0], *log_range)))
+    low, high = log_range
+    at = float(np.log(start))
+    value = log_slope(at)
+    step = -_FIRST_STEP * np.sign(value)
+    while abs(step) > _SMALL_STEP and high - low > _SMALL_STEP:
+        low, high = (at, high) if value < 0 else (low, at)
+        moved = at + step if low < at + step < high else 0.5 * (low + high)
+        fresh = log_slope(moved)
+        bend = (fresh - value) / (moved - at)
+        at, value = moved, fresh
+        step = -value / bend if bend > 0 else -_LONGEST_STEP * np.sign(value)
+    return float(np.exp(np.clip(at + step, *log_range)))
