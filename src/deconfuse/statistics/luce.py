@@ -56,7 +56,10 @@ WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
 _SIMILARITY = 0.3
 # So many similar pairs are expected before counts are seen: one confusion does not make one.
 _SIMILAR_PRIOR = 0.002
-_SPREAD_ROUNDS, _DIFFICULTY_ROUNDS, _SHARE_ROUNDS = 4, 4, 5
+_SHARE_ROUNDS = 5
+# Steps towards difficulties in each round. None in the first: pairs that are similar say nothing of
+# them, and must be known.
+_DIFFICULTY_STEPS = (0, 3, 3)
 # By how much classes may differ in difficulty, as a standard deviation of its log: all these are as
 # probable before counts are seen.
 _DIFFERENCES = (np.arange(10) + 1) / 10
@@ -348,18 +351,18 @@ def _fit_spread(
     in difficulties and in the shape of the others. Pairs that were never confused are not similar.
     """
     n_pairs = max(pairs.n_classes * (pairs.n_classes - 1) // 2, 1)
-    seen = pairs.total > 0
+    seen = np.flatnonzero(pairs.total)
+    # Sorted once: many pairs have the same total.
+    totals, place = np.unique(np.append(pairs.total, 0.0), return_inverse=True)
     weights, share = np.ones(len(pairs.total)), _SIMILAR_PRIOR / n_pairs
     difficulty, level, shape = np.zeros(pairs.n_classes), 1.0, float(np.exp(_SHAPE_PRIOR[0]))
-    for k in range(_SPREAD_ROUNDS):
-        for _ in range(_DIFFICULTY_ROUNDS if k else 0):
+    for n_steps in _DIFFICULTY_STEPS:
+        for _ in range(n_steps):
             factors = np.sqrt(level) * np.exp(difficulty)
             step, variance = _difficulty_step(
                 pairs, (factors * rows, factors * columns), difficulty, shape, weights
             )
             difficulty = difficulty + step
-            if np.abs(step).max() < _SMALL_STEP:
-                break
         harder = np.exp(difficulty)
         sides = harder * rows, harder * columns
         chances = _expected(pairs, *sides)
@@ -368,7 +371,7 @@ def _fit_spread(
         )
         n_rest, typical = _alike(_rest(pairs, *sides))
         shape = _fit_shape(
-            np.append(pairs.total, 0.0),
+            (totals, place),
             level * np.append(chances, typical),
             np.append(weights, n_rest),
             shape,
@@ -590,16 +593,19 @@ def _fit_slope(
 
 
 def _fit_shape(
-    total: FloatArray, expected: FloatArray, weights: FloatArray, start: float
+    totals: tuple[FloatArray, PlaceArray], expected: FloatArray, weights: FloatArray, start: float
 ) -> float:
-    """Return the shape of the gamma distribution of pair totals, whose counts it mixes."""
-    counts, place = np.unique(total, return_inverse=True)
-    times = np.bincount(place, weights)
+    """Return the shape of the gamma distribution of pair totals, whose counts it mixes.
+
+    ``totals`` are the different ones in order, and which of them each pair has.
+    """
+    counts, place = totals
+    total, times = counts[place], np.bincount(place, weights)
 
     def slope(shape: float) -> float:
-        gained = float(times @ (psi(counts + shape) - psi(shape)))
-        lost = np.log1p(expected / shape) + (total - expected) / (shape + expected)
-        return float(weights @ lost) - gained
+        gained = times @ (psi(counts + shape) - psi(shape) + np.log(shape) + 1)
+        mixed = expected + shape
+        return float(weights @ (np.log(mixed) + (total + shape) / mixed) - gained)
 
     return _most_likely(slope, _SHAPE_PRIOR, (-6.0, 6.0), start)
 
