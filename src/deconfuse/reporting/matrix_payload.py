@@ -108,14 +108,15 @@ def _scalings(
 
 def _estimate(estimate: BiEstimate, shown: Shown) -> EstimatePayload:
     factors, model = estimate.factors, estimate.shrunk
-    rows, columns, unit = (
+    rows, columns, unit, hits = (
         encode(_of_shown(values, shown), "f8")
-        for values in (factors.rows, factors.columns, factors.unit)
+        for values in (factors.rows, factors.columns, factors.unit, factors.hits)
     )
     return EstimatePayload(
         rows=rows,
         columns=columns,
         unit=unit,
+        hits=hits,
         shape=model.spread.shape,
         concentration=model.concentration,
         wide=WIDE_SHAPE,

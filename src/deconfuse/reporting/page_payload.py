@@ -213,7 +213,7 @@ def _directory(study: Study) -> DirectoryPayload | None:
         },
         estimate={
             name: encode(getattr(factors, name)[hidden], "f4")
-            for name in ("rows", "columns", "unit")
+            for name in ("rows", "columns", "unit", "hits")
         },
     )
 

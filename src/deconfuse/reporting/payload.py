@@ -91,6 +91,7 @@ class EstimatePayload:
     rows: EncodedArray
     columns: EncodedArray
     unit: EncodedArray
+    hits: EncodedArray
     shape: float
     concentration: float
     wide: float

@@ -73,9 +73,12 @@ class EstimateFactors:
     left, right : ndarray of shape (n_classes,)
         The estimate is ``left[i] * expected[i, j] * right[j]``, with expected counts.
     rows, columns : ndarray of shape (n_classes,)
-        Two classes of average similarity are expected to have ``rows[i] * columns[j]`` confusions.
+        Classes ``i`` and ``j`` are expected to have ``rows[i] * columns[j]`` confusions if they are as
+        similar as their difficulties say.
     unit : ndarray of shape (n_classes,)
         What one effective sample of each true class weighs; 1 without weights.
+    hits : ndarray of shape (n_classes,)
+        How many correct predictions each class is expected to have.
     """
 
     left: FloatArray
@@ -83,6 +86,7 @@ class EstimateFactors:
     rows: FloatArray
     columns: FloatArray
     unit: FloatArray
+    hits: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +163,7 @@ class BiEstimate:
                     model.rows * self._unit,
                     model.columns,
                     self._unit,
+                    model.hits * self._unit,
                 )
             )
         )

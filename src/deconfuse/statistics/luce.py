@@ -163,6 +163,11 @@ class ShrunkCounts:
     similarity: float
 
     @property
+    def hits(self) -> FloatArray:
+        """Expected correct predictions of each class."""
+        return np.asarray(self.rows * self.columns * (1.0 + self.excess.diagonal()))
+
+    @property
     def least(self) -> float:
         """Pairs that were not confused are listed from this many expected in either direction."""
         return 0.0 if len(self.rows) <= _ALL_PAIRS else 0.5 * _EXPECTED * self.background
@@ -170,8 +175,7 @@ class ShrunkCounts:
     def pairs(self, counts: sparse.csr_array) -> PairPosterior:
         """Return what is known of the similarity of each pair that was confused."""
         pairs = _confused_pairs(counts)
-        hits = self.rows * self.columns * (1.0 + self.excess.diagonal())
-        return self._posterior(pairs.chosen(pairs.total > 0), hits)
+        return self._posterior(pairs.chosen(pairs.total > 0), self.hits)
 
     def _posterior(self, pairs: _Pairs, hits: FloatArray) -> PairPosterior:
         """Return the posterior of the similarity: a total, its split, and the two hits.
@@ -289,7 +293,9 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         )
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
-    unlisted = _SIMILARITY / spread.similar_times * background
+    # How similar two classes are of which nothing is known, by class: the product of both.
+    alone = np.sqrt(rows * columns / hits)
+    similarity = np.sqrt(there * back) * alone[pairs.low] * alone[pairs.high]
     return ShrunkCounts(
         rows,
         columns,
@@ -301,7 +307,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         spread,
         background,
         concentration,
-        _median(np.sqrt(there * back) * unlisted, unlisted, pairs),
+        _median(similarity, float(np.median(alone)) ** 2, pairs),
     )
 
 
@@ -376,7 +382,7 @@ def _fit_spread(
             np.append(weights, n_rest),
             shape,
         )
-        spread = Spread(shape, share, _SIMILARITY / level)
+        spread = Spread(shape, share, max(_SIMILARITY / level, 1.0))
         likelihoods = spread.log_likelihoods(pairs.total[seen], level * chances[seen])
         for _ in range(_SHARE_ROUNDS):
             spread = replace(spread, similar_share=share)

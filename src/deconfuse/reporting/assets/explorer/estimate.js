@@ -2,9 +2,6 @@
 
 import { decodeArray } from "./arrays.js";
 
-/** Added to the correct predictions of a class. */
-const HALF = 0.5;
-
 // Lanczos' approximation, for arguments above zero.
 const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905, -0.13857109526572012,
   9.9843695780195716e-6, 1.5056327351493116e-7];
@@ -26,6 +23,8 @@ export class Estimate {
     this.rows = decodeArray(raw.rows);
     this.columns = decodeArray(raw.columns);
     this.unit = decodeArray(raw.unit);
+    // What is expected of each class's correct predictions.
+    this.hits = decodeArray(raw.hits);
     // The parts of the mixture; a pair that is wide is never shrunk by less than an ordinary one.
     this.parts = [
       { prior: (1 - similar) * (1 - share), times: 1, shape, shrunkBy: shape },
@@ -75,22 +74,17 @@ export class Estimate {
       split: { a, b, seen, value: total.value, shape: total.shape } };
   }
 
-  /** What is expected of a class's correct predictions. @param {number} k @param {number} count */
-  own(k, count) {
-    return count + HALF * this.unit[k];
-  }
-
   /**
    * The similarity of two classes with its interval; null where there is none.
-   * @param {number} i @param {number} j @param {[number, number, number, number]} counts there, back, and both classes' own
+   * @param {number} i @param {number} j @param {[number, number]} counts there and back
    * @param {number} z normal quantile
    */
-  similarity(i, j, [there, back, first, second], z) {
+  similarity(i, j, [there, back], z) {
     if (!this.knows(i) || !this.knows(j)) return null;
     const { split } = this.pair(i, j, there, back);
     if (!split) return null;
     const { a, b, seen } = split;
-    const hits = [first / this.unit[i] + HALF, second / this.unit[j] + HALF];
+    const hits = [i, j].map((k) => this.hits[k] / this.unit[k]);
     const scale = Math.sqrt(a * b) / (a + b) / Math.sqrt(hits[0] * hits[1]);
     const others = (a - b) ** 2 / (4 * a * b * (a + b + 1)) + 0.25 * (1 / hits[0] + 1 / hits[1]);
     const value = scale * split.value;

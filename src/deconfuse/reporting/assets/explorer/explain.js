@@ -78,9 +78,7 @@ export function valueWords(model, known) {
  * @returns {{value: number, low: number, high: number}|null}
  */
 export function similarityOf(model, i, j, z) {
-  /** @type {[number, number, number, number]} */
-  const counts = [model.count(i, j), model.count(j, i), model.count(i, i), model.count(j, j)];
-  return model.estimate?.similarity(i, j, counts, z) ?? null;
+  return model.estimate?.similarity(i, j, [model.count(i, j), model.count(j, i)], z) ?? null;
 }
 
 /**

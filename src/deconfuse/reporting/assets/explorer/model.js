@@ -137,7 +137,7 @@ export class Model {
     if (!estimate) return values;
     for (let i = 0; i < n; i++) {
       if (!estimate.knows(i)) continue;
-      values[i * n + i] = estimate.own(i, counts[i * n + i]);
+      values[i * n + i] = estimate.hits[i];
       for (let j = i + 1; j < n; j++) {
         if (!estimate.knows(j)) continue;
         const pair = estimate.pair(i, j, counts[i * n + j], counts[j * n + i]);
