@@ -21,6 +21,7 @@ PARTS = {
     "more_data": "more-data.md",
     "ranked_pairs": "ranked-pairs.md",
     "rebalance": "rebalance.md",
+    "rebalancer_advice": "rebalancer-advice.md",
     "score_intervals": "score-intervals.md",
     "separability_limit": "separability-limit.md",
 }
@@ -156,3 +157,28 @@ def test_what_offsets_cost_is_said_beside_their_gain(monkeypatch: pytest.MonkeyP
         f" {min(losses):.1f} to {max(losses):.1f} of plain accuracy, the prior {prior[0]:.1f} and"
         f" {-prior[1]:.1f}."
     ) in guide
+
+
+def test_the_best_classifier_is_seldom_advised_to_be_repaired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    kept = ROOT / "benchmarks" / "measured" / "rebalancer_advice.json"
+    rows = json.loads(kept.read_text())["rows"]
+    guide = (ROOT / "docs" / "guide" / "diagnose-and-repair.md").read_text(encoding="utf-8")
+    advised = [100 * row["best"]["advised"] for row in rows if row["skew"] >= 3]
+    assert max(advised) <= 5.0
+    nearly_even = max(100 * row["best"]["advised"] for row in rows if row["skew"] == 1.4)
+    assert (
+        f"at most {max(advised):.1f} % of the classifiers that are best, and for"
+        f" {sum(advised) / len(advised):.1f} % on average"
+    ) in guide
+    assert f"for up to {nearly_even:.1f} %." in guide
+    hidden = [row["0.5"] for row in rows if row["skew"] == 10]
+    (few, more), (low, high) = (
+        sorted(round(100 * both[what]) for both in hidden) for what in ("advised", "found")
+    )
+    assert f"in {few} to {more} % instead of {low} to {high} %" in guide
+    told = [row[name] for row in rows for name in ("0.5, even", "1, even") if row["skew"] > 1]
+    kept_in = min(both["advised"] / both["found"] for both in told)
+    assert f"keeps the advice in {100 * kept_in:.0f} % of the cases or more." in guide
