@@ -1,10 +1,11 @@
-"""Balanced accuracy on held-out data: Rebalancer and its class weights against usual remedies.
+"""Balanced and plain accuracy on held-out data: Rebalancer and its weights against usual remedies.
 
 Digits come with scikit-learn; Fashion-MNIST is read from the folder that DECONFUSE_DATA names.
 Train and validation sets are made imbalanced as in the paper (Dirichlet shares, at least a fifth of
-each class kept); the held-out set is not. Some remedies add an offset to the log-scores of a
-trained model, others train it again with class weights: with the same settings and, for the
-paper's network, the same number of epochs.
+each class kept); the held-out set is not. Plain accuracy is what it would be if the held-out set
+had the label shares of the training set: recalls are weighted by them. Some remedies add an offset
+to the log-scores of a trained model, others train it again with class weights: with the same
+settings and, for the paper's network, the same number of epochs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, recall_score
 from torch.nn import functional
 
 from benchmarks.tables import markdown
@@ -127,14 +128,15 @@ def _imbalanced(part: Part, alpha: float, rng: np.random.Generator) -> Part:
     )
 
 
-def _scores(model: str, sets: list[Part], seed: int) -> dict[str, float]:
-    """Return the held-out balanced accuracy of each remedy, in percent."""
+def _scores(model: str, sets: list[Part], seed: int) -> dict[str, Any]:
+    """Return the held-out balanced accuracy of each remedy, and the plain ones, in percent."""
     train, validation, test = sets
     fit = _fitter(model, train, validation, seed)
     plain = fit(None)
     seen, new = plain(validation), plain(test)
     rebalancer = Rebalancer(kind="logits", classes=range(N_CLASSES)).fit(seen, validation.labels)
-    prior = -np.log(np.bincount(train.labels, minlength=N_CLASSES) / len(train.labels))
+    shares = np.bincount(train.labels, minlength=N_CLASSES) / len(train.labels)
+    prior = -np.log(shares)
     cm = ConfusionMatrix.from_predictions(
         validation.labels, seen.argmax(axis=1), labels=range(N_CLASSES)
     )
@@ -156,11 +158,19 @@ def _scores(model: str, sets: list[Part], seed: int) -> dict[str, float]:
     # Counts say nothing of a class that was never predicted.
     if np.all(cm.prediction_counts):
         tables["counts"] = fit(class_weights(cm))(test)
-    return {name: _balanced(scores, test.labels) for name, scores in tables.items()}
+    balanced = {name: _balanced(scores, test.labels) for name, scores in tables.items()}
+    plain_of = {name: _plain(scores, test.labels, shares) for name, scores in tables.items()}
+    return {**balanced, "plain": plain_of}
 
 
 def _balanced(scores: Floats, labels: Ints) -> float:
     return 100 * float(balanced_accuracy_score(labels, scores.argmax(axis=1)))
+
+
+def _plain(scores: Floats, labels: Ints, shares: Floats) -> float:
+    """Return the accuracy on samples whose classes have these shares."""
+    recalls = recall_score(labels, scores.argmax(axis=1), labels=range(N_CLASSES), average=None)
+    return 100 * float(shares @ recalls)
 
 
 def _fitter(
@@ -272,7 +282,10 @@ def _tuned(log_scores: Floats, labels: Ints) -> Floats:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return mean gains over seeds with 95 % intervals (Student's t), one row per remedy."""
+    """Return mean gains over seeds with 95 % intervals (Student's t), one row per remedy.
+
+    Beside each gain in balanced accuracy stands the mean change of plain accuracy.
+    """
     parts = []
     for dataset, alpha in dict.fromkeys((row["dataset"], row["alpha"]) for row in rows):
         some = [row for row in rows if (row["dataset"], row["alpha"]) == (dataset, alpha)]
@@ -285,18 +298,31 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _average(rows: list[dict[str, Any]]) -> str:
-    return f"{np.mean([row['none'] for row in rows]):.1f}"
+    balanced, plain = (np.mean([row["none"] for row in some]) for some in (rows, _plain_of(rows)))
+    return f"{balanced:.1f}; plain {plain:.1f}"
+
+
+def _plain_of(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
+    return [row["plain"] for row in rows]
+
+
+def _gains(rows: list[dict[str, Any]], name: str) -> list[float]:
+    return [row[name] - row["none"] for row in rows if name in row]
 
 
 def _gain(rows: list[dict[str, Any]], name: str) -> str:
-    """Return the mean gain of a remedy with its interval, and in how many seeds it could be had."""
-    gains = [row[name] - row["none"] for row in rows if name in row]
+    """Return the mean gain of a remedy with its interval, and in how many seeds it could be had.
+
+    With it the mean change of plain accuracy.
+    """
+    gains = _gains(rows, name)
     if len(gains) < 2:
         return "–"
     half = t.ppf(0.975, len(gains) - 1) * sem(gains)
     mean = float(np.mean(gains))
     seeds = "" if len(gains) == len(rows) else f", {len(gains)} of {len(rows)} seeds"
-    return f"{mean:+.1f} ({mean - half:+.1f} to {mean + half:+.1f}{seeds})"
+    plain = np.mean(_gains(_plain_of(rows), name))
+    return f"{mean:+.1f} ({mean - half:+.1f} to {mean + half:+.1f}{seeds}); plain {plain:+.1f}"
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -316,7 +342,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     for axis, (dataset, model) in zip(axes.flat, product(datasets, MODELS), strict=True):
         some = [row for row in rows if (row["dataset"], row["model"]) == (dataset, model)]
         for place, (name, color) in enumerate(zip(shown, colors, strict=True)):
-            gains = [row[name] - row["none"] for row in some]
+            gains = _gains(some, name)
             spread = np.random.default_rng(0).uniform(-0.2, 0.2, len(gains))
             axis.plot(place + spread, gains, "o", ms=3, alpha=0.5, color=color)
             axis.plot([place - 0.3, place + 0.3], [np.mean(gains)] * 2, color=color, lw=2)

@@ -76,7 +76,8 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Balanced accuracy on the validation set, with the offsets and without.
     accuracy_, baseline_accuracy_ : float
         Accuracy on the validation set, with the offsets and without. Where classes are uneven, it
-        usually falls: predictions of frequent classes are given up for rare ones.
+        usually falls, unless the classifier is far from fitted: predictions of frequent classes are
+        given up for rare ones.
     n_features_in_ : int
         Number of columns of the scores.
     feature_names_in_ : ndarray of shape (n_classes,)
@@ -96,7 +97,9 @@ class Rebalancer(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Offsets that do not reach the balanced accuracy of no offset on the validation set are not
     used: they are then zero. For a calibrated classifier, subtracting the log of the training
-    shares of the classes needs no validation set and is as good or better. See
+    shares of the classes needs no validation set and is as good or better. Either has a price where
+    the model is fitted: of three such models, on average, offsets raise balanced accuracy by 2.3
+    points and lower plain accuracy, under the label shares of training, by 1.0. See
     ``python -m benchmarks rebalance`` for all of this.
 
     Examples

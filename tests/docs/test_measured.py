@@ -21,6 +21,7 @@ PARTS = {
     "more_data": "more-data.md",
     "ranked_pairs": "ranked-pairs.md",
     "rebalance": "rebalance.md",
+    "rebalancer_advice": "rebalancer-advice.md",
     "score_intervals": "score-intervals.md",
     "separability_limit": "separability-limit.md",
 }
@@ -107,3 +108,77 @@ def test_weights_that_were_measured_gain_what_is_said(monkeypatch: pytest.Monkey
         least = 0.7 if model == bench.TREES else 0.8
         assert gain(model, remedy) >= least * gain(model, "rebalancer") > 0
         assert min(gain(model, "weights"), gain(model, "counts")) > 0
+
+
+def test_what_offsets_cost_is_said_beside_their_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    require("torch", "PIL")
+    monkeypatch.syspath_prepend(str(ROOT))
+    bench = import_module("benchmarks.rebalance")
+    rows = json.loads((ROOT / "benchmarks" / "measured" / "rebalance.json").read_text())["rows"]
+    guide = (ROOT / "docs" / "guide" / "diagnose-and-repair.md").read_text(encoding="utf-8")
+    far = {bench.MODELS[0], bench.NETWORK}
+    fitted = [row for row in rows if row["model"] not in far]
+
+    def told(some: list[dict], remedy: str) -> tuple[float, float]:
+        gain = sum(row[remedy] - row["none"] for row in some)
+        change = sum(row["plain"][remedy] - row["plain"]["none"] for row in some)
+        return gain / len(some), change / len(some)
+
+    gain, change = told(rows, "rebalancer")
+    assert (
+        f"gains {gain:.1f} points of balanced accuracy on average over all 20 settings, and plain"
+        f" accuracy changes by {change:+.1f}."
+    ) in guide
+    first, network = (
+        told([row for row in rows if row["model"] == model], "rebalancer")
+        for model in (bench.MODELS[0], bench.NETWORK)
+    )
+    assert (
+        f"{first[0]:.1f} and {first[1]:+.1f} points for regression at C = 0.0003,"
+        f" {network[0]:.1f} and {network[1]:+.1f} for the network."
+    ) in guide
+    gain, change = told(fitted, "rebalancer")
+    fell = sum(row["plain"]["rebalancer"] < row["plain"]["none"] for row in fitted)
+    settings: dict[tuple, list[dict]] = {}
+    for row in fitted:
+        settings.setdefault((row["dataset"], row["alpha"], row["model"]), []).append(row)
+    least = min((told(some, "rebalancer") for some in settings.values()), key=lambda both: both[1])
+    assert (
+        f"{gain:.1f} points of balanced accuracy gained, {-change:.1f} of plain accuracy lost** (at"
+        f" most {-least[1]:.1f} in a setting, where {least[0]:.1f} were gained); plain accuracy"
+        f" fell in {fell} of {len(fitted)} runs."
+    ) in guide
+    others = [told(fitted, name) for name in fitted[0]["plain"] if all(name in r for r in fitted)]
+    others = [both for both in others if both[0] and both != (gain, change)]
+    gains, losses = [both[0] for both in others], [-both[1] for both in others]
+    prior = told(fitted, "prior")
+    assert (
+        f"the others gain {min(gains):.1f} to {max(gains):.1f} points and lose"
+        f" {min(losses):.1f} to {max(losses):.1f} of plain accuracy, the prior {prior[0]:.1f} and"
+        f" {-prior[1]:.1f}."
+    ) in guide
+
+
+def test_the_best_classifier_is_seldom_advised_to_be_repaired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    kept = ROOT / "benchmarks" / "measured" / "rebalancer_advice.json"
+    rows = json.loads(kept.read_text())["rows"]
+    guide = (ROOT / "docs" / "guide" / "diagnose-and-repair.md").read_text(encoding="utf-8")
+    advised = [100 * row["best"]["advised"] for row in rows if row["skew"] >= 3]
+    assert max(advised) <= 5.0
+    nearly_even = max(100 * row["best"]["advised"] for row in rows if row["skew"] == 1.4)
+    assert (
+        f"at most {max(advised):.1f} % of the classifiers that are best, and for"
+        f" {sum(advised) / len(advised):.1f} % on average"
+    ) in guide
+    assert f"for up to {nearly_even:.1f} %." in guide
+    hidden = [row["0.5"] for row in rows if row["skew"] == 10]
+    (few, more), (low, high) = (
+        sorted(round(100 * both[what]) for both in hidden) for what in ("advised", "found")
+    )
+    assert f"in {few} to {more} % instead of {low} to {high} %" in guide
+    told = [row[name] for row in rows for name in ("0.5, even", "1, even") if row["skew"] > 1]
+    kept_in = min(both["advised"] / both["found"] for both in told)
+    assert f"keeps the advice in {100 * kept_in:.0f} % of the cases or more." in guide

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
 from deconfuse._checks import Label
 from deconfuse._text import (
@@ -58,12 +57,14 @@ EXPLAINED = " Other errors of the two classes may explain it."
 # Fewer confusions than this are not worth a word, and fewer than this not many.
 _WORTH_A_WORD, _MANY = 3, 10
 # Shares of labels that differ less than this many times are nearly even.
-_UNEVEN = 1.5
+_UNEVEN = 1.2
+# Of a classifier with the highest plain accuracy, ratios and label shares correlate more than this.
+_TOGETHER = 0.3
 _FAVOURS_FREQUENT = (
-    " here, as by a classifier that is tuned for plain accuracy. If errors in rare classes matter"
-    " as much, divide calibrated probabilities by the training shares of their classes, or try a"
-    " `Rebalancer` on the scores of validation data. Both are for balanced accuracy and can cost"
-    " plain accuracy."
+    " here, as by a classifier with the highest plain accuracy under uneven classes. There is"
+    " nothing to repair if classes will be as uneven where it is used. If errors in rare classes"
+    " matter as much, calibrated probabilities can be divided by the training shares of their"
+    " classes; that is for balanced accuracy, and usually costs plain accuracy."
 )
 _TRY_REBALANCER = (
     "If the classifier gives scores, try a `Rebalancer` on validation data, and keep it only if"
@@ -233,21 +234,19 @@ def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
 
 
 def _favours_frequent(known: Sequence[ClassBias]) -> bool:
-    """Return whether the more frequent classes are on the whole the more over-predicted ones."""
+    """Return whether frequent classes tend to be over-predicted, as a good classifier has it.
+
+    A correlation that is not clear is enough, so that a good one is seldom advised to be repaired
+    (``python -m benchmarks rebalancer_advice``).
+    """
     labels = [b.labels for b in known]
     if not labels or max(labels) < _UNEVEN * min(labels):
         return False
-    # Correlation above a half, and with few classes above what chance gives in one of five cases;
-    # undefined, and so no reason, where all are equal.
+    # Undefined, and so no reason, where all are equal.
     shares, ratios = np.log(labels), np.log([b.ratio for b in known])
     spread = np.sqrt(shares.var() * ratios.var())
-    freedom = len(known) - 2
-    by_chance = 0.0
-    if freedom:
-        quantile = stdtrit(freedom, 0.8)
-        by_chance = quantile / math.hypot(quantile, math.sqrt(freedom))
     together = np.mean((shares - shares.mean()) * (ratios - ratios.mean()))
-    return bool(spread and together > spread * max(0.5, by_chance))
+    return bool(spread and together > _TOGETHER * spread)
 
 
 def _bias(bias: ClassBias, supposed: str, advice: str) -> Finding:
