@@ -655,8 +655,10 @@ def _most_likely(
     at = float(np.log(start))
     value = log_slope(at)
     step = -_FIRST_STEP * np.sign(value)
-    while abs(step) > _SMALL_STEP and high - low > _SMALL_STEP:
+    while abs(step) > _SMALL_STEP:
         low, high = (at, high) if value < 0 else (low, at)
+        if high - low < _SMALL_STEP:
+            break
         moved = at + step if low < at + step < high else 0.5 * (low + high)
         fresh = log_slope(moved)
         bend = (fresh - value) / (moved - at)
