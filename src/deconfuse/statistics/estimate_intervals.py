@@ -24,7 +24,7 @@ from scipy.special import betaincinv, ndtri
 from deconfuse.scaling.problem import bistochastic
 from deconfuse.scaling.solve import solve
 from deconfuse.statistics.luce import ShrunkCounts
-from deconfuse.statistics.sensitivity import Sensitivity
+from deconfuse.statistics.sensitivity import FewCells, Sensitivity
 from deconfuse.statistics.uncertainty import score_interval
 
 __all__ = ["Balanced", "balance"]
@@ -95,7 +95,9 @@ class Balanced:
         shrunk_noise += self.shrunk.unlisted_kept
         shrunk_noise *= x[:, None]
         shrunk_noise *= y
-        sensitivity = Sensitivity.of(matrix)
+        excess = sparse.diags_array(self.left) @ self.shrunk.excess @ sparse.diags_array(self.right)
+        few = FewCells.if_faster(sparse.csr_array(excess), self.left, self.right)
+        sensitivity = Sensitivity.of(matrix, few)
         variances = sensitivity.variances(shrunk_noise)
         moved = np.add.outer(*self._level_moves)
         moved *= matrix

@@ -35,7 +35,7 @@ PlaceArray = NDArray[np.intp]
 # Up to this number of classes every pair is listed. Above it, those that were confused and those
 # that would be expected to be confused this often.
 _ALL_PAIRS = 512
-_EXPECTED = 0.05
+_EXPECTED = 0.2
 # Added to the correct predictions of a class, which may be none. By it, classes of few samples look
 # a little easier than they are; and harder, because their biases are known less well. So hits count
 # more, by this share of the variance of the bias. Both numbers leave the least bias of the
@@ -583,8 +583,9 @@ def _fit_slope(
     for _ in range(_NEWTON_STEPS):
         share = expit(kappa * effect)
         spread = pairs.total * share * (1 - share)
-        step = float(effect @ (pairs.forward - pairs.total * share)) + _KAPPA - kappa
-        step /= float(effect**2 @ spread) + 1.0
+        # Sums, not products of vectors: NumPy's BLAS would wake its threads for each.
+        step = float((effect * (pairs.forward - pairs.total * share)).sum()) + _KAPPA - kappa
+        step /= float((effect**2 * spread).sum()) + 1.0
         kappa += min(max(step, -_KAPPA), _KAPPA)
         if abs(step) < 1e-9:
             break

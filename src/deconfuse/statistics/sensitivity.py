@@ -19,14 +19,49 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import blas, lapack
 
-__all__ = ["JointNoise", "Sensitivity"]
+__all__ = ["FewCells", "JointNoise", "Sensitivity"]
 
 FloatArray = NDArray[np.float64]
 
 # Rows that are mirrored at once.
 _BLOCK = 128
+# From so many classes on, and up to such a share of all cells, products of cells are faster.
+_MANY_CLASSES, _FEW = 256, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class FewCells:
+    """A square matrix ``cells + outer(left, right)``: a product of vectors but for a few cells."""
+
+    cells: sparse.csr_array
+    left: FloatArray
+    right: FloatArray
+
+    @classmethod
+    def if_faster(
+        cls, cells: sparse.csr_array, left: FloatArray, right: FloatArray
+    ) -> FewCells | None:
+        """Return the matrix, or None where products of its dense form are faster."""
+        n_classes = len(left)
+        is_faster = n_classes >= _MANY_CLASSES and cells.nnz <= _FEW * n_classes**2
+        return cls(cells, left, right) if is_faster else None
+
+    @property
+    def T(self) -> FewCells:  # noqa: N802
+        return FewCells(sparse.csr_array(self.cells.T), self.right, self.left)
+
+    def with_diagonal(self, diagonal: FloatArray) -> FewCells:
+        change = sparse.diags_array(diagonal - self.left * self.right - self.cells.diagonal())
+        return FewCells(sparse.csr_array(self.cells + change), self.left, self.right)
+
+    def times(self, other: FloatArray) -> FloatArray:
+        """Return the product with a dense matrix."""
+        result = self.cells @ other
+        result += np.multiply.outer(self.left, np.einsum("k,kj->j", self.right, other))
+        return np.asarray(result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +79,8 @@ class Sensitivity:
         cancels, so it is computed apart, with all its digits.
     hit_effects : ndarray of shape (n,)
         The diagonal of ``own_effects``, likewise.
+    few : FewCells, optional
+        The same matrix, where products with it are faster so.
     """
 
     matrix: FloatArray
@@ -51,18 +88,19 @@ class Sensitivity:
     cross_block: FloatArray
     hit_sums: FloatArray
     hit_effects: FloatArray
+    few: FewCells | None = None
 
     @classmethod
-    def of(cls, matrix: FloatArray) -> Sensitivity:
+    def of(cls, matrix: FloatArray, few: FewCells | None = None) -> Sensitivity:
         """Return the sensitivity of a doubly stochastic matrix."""
-        inverse = _laplacian_inverse(matrix)
+        inverse = _laplacian_inverse(matrix, few)
         # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
         d = _without_column_sums(matrix.copy())
-        cross = _product(inverse, d)
+        cross = _times_transposed(inverse, d.T, few and few.with_diagonal(d.diagonal()).T)
         sums = -cross.diagonal()
         effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
         cross += inverse
-        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects)
+        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects, few)
 
     @cached_property
     def column_block(self) -> FloatArray:
@@ -107,7 +145,7 @@ class Sensitivity:
         """
         b, p, q = self.matrix, self.row_block, self.cross_block
         columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
-        # Three products of matrices are most of the time. All else is done in the memory of two
+        # Two or three products of matrices are most of the time. All else is done in the memory of two
         # matrices, since fresh memory for every term would take as long again.
         d, e = _without_column_sums(b.copy()), _without_column_sums(noise)
         on_diagonal = np.s_[:: len(b) + 1]
@@ -115,7 +153,7 @@ class Sensitivity:
         one -= e
         one -= e
         one *= 0.5
-        other = _product(one, d.T)
+        other = _times_transposed(one, d, self.few and self.few.with_diagonal(d.diagonal()))
         other -= e
         w_variances = np.add(other, other.T, out=one)
         w_variances.reshape(-1)[on_diagonal] += e.sum(axis=1)
@@ -267,6 +305,11 @@ def _product(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> Flo
     return out
 
 
+def _times_transposed(a: FloatArray, b: FloatArray, few: FewCells | None) -> FloatArray:
+    """Return ``a @ b.T``, where ``few`` is ``b`` too, or None."""
+    return _product(a, b.T) if few is None else np.ascontiguousarray(few.times(a.T).T)
+
+
 def _without_column_sums(matrix: FloatArray) -> FloatArray:
     """Give a matrix a diagonal that makes the sum of each column zero."""
     np.fill_diagonal(matrix, 0.0)
@@ -274,20 +317,23 @@ def _without_column_sums(matrix: FloatArray) -> FloatArray:
     return matrix
 
 
-def _laplacian(matrix: FloatArray) -> FloatArray:
+def _laplacian(matrix: FloatArray, few: FewCells | None) -> FloatArray:
     """Return I - B B^T.
 
     The diagonal is summed from the other entries, which keeps its digits where B is close to the
     identity and 1 - (B B^T)_ii would lose them.
     """
-    products = blas.dsyrk(-1.0, matrix.T, trans=1, lower=1)
-    _mirror_lower_triangle(products)
+    if few is None:
+        products = blas.dsyrk(-1.0, matrix.T, trans=1, lower=1)
+        _mirror_lower_triangle(products)
+    else:
+        products = few.times(-matrix.T)
     return _without_column_sums(products.T)
 
 
-def _laplacian_inverse(matrix: FloatArray) -> FloatArray:
+def _laplacian_inverse(matrix: FloatArray, few: FewCells | None) -> FloatArray:
     """Return the pseudo-inverse of I - B B^T."""
-    shifted = _laplacian(matrix)
+    shifted = _laplacian(matrix, few)
     # With constants, its null vectors, given an eigenvalue of its own scale, it has an inverse.
     size = len(matrix)
     scale = shifted.trace() / size
@@ -302,7 +348,7 @@ def _laplacian_inverse(matrix: FloatArray) -> FloatArray:
             inverse -= 1.0 / (scale * size)
             return np.asarray(inverse.T)
     # There is one more null direction for each part of the classes never confused with the rest.
-    values, vectors = np.linalg.eigh(_laplacian(matrix))
+    values, vectors = np.linalg.eigh(_laplacian(matrix, few))
     threshold = size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
     inverse = np.where(values > threshold, 1.0 / np.where(values > threshold, values, 1.0), 0.0)
     return np.asarray((vectors * inverse) @ vectors.T)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
 
 from deconfuse._checks import is_whole_number
@@ -15,7 +16,7 @@ from deconfuse.errors import DeconfuseWarning, InputError, warn
 from deconfuse.reading.tally import on_threads
 from deconfuse.scaling import ScalingStatus, scale
 from deconfuse.statistics.cells import Cells, as_generator, cells_of, check_level
-from deconfuse.statistics.sensitivity import Sensitivity
+from deconfuse.statistics.sensitivity import FewCells, Sensitivity
 
 if TYPE_CHECKING:
     from deconfuse.normalization import Normalized
@@ -293,12 +294,17 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
         matrix = np.where(matrix > 1.0 - 1e-12, 1.0, matrix)
     # Factors may span more decades than floats have; the products that matter do not.
     logs = scaling.log_left, scaling.log_right
+    few = None
     if max(np.abs(side).max() for side in logs) < 150.0:
-        noise = np.multiply.outer(*(np.exp(2.0 * side) for side in logs))
+        left, right = (np.exp(side) for side in logs)
+        noise = np.multiply.outer(left**2, right**2)
+        counts = sparse.csr_array(normalized.source._square.entries)
+        scaled = sparse.diags_array(left) @ counts @ sparse.diags_array(right)
+        few = FewCells.if_faster(sparse.csr_array(scaled), normalized.epsilon * left, right)
     else:
         noise = np.exp(2.0 * np.minimum(np.add.outer(*logs), 300.0))
     noise *= cells.variances
-    variance = Sensitivity.of(matrix).variances(noise)
+    variance = Sensitivity.of(matrix, few).variances(noise)
     samples = cells.values / cells.unit
     is_certain = (variance == 0) | (cells.values == 0) | (matrix == 1.0)
     certain = np.unravel_index(np.flatnonzero(is_certain), matrix.shape)
