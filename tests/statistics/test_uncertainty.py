@@ -12,7 +12,9 @@ from scipy.stats import binomtest
 
 from deconfuse import ConfusionMatrix, InputError, normalize
 from deconfuse.errors import DeconfuseWarning, UndefinedCellsWarning
+from deconfuse.statistics import sensitivity
 from deconfuse.statistics.cells import steady_variances
+from deconfuse.statistics.estimate import estimate_quietly
 from deconfuse.statistics.sensitivity import Sensitivity
 
 Floats = NDArray[np.float64]
@@ -247,6 +249,27 @@ def test_five_hundred_classes() -> None:
     draws = n.bootstrap(60, rng=0)
     ratio = np.median(draws.std(axis=0).diagonal() / errors.diagonal())
     assert 0.85 < ratio < 1.15
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    accuracy=st.sampled_from([0.2, 0.9, 1 - 1e-6]),
+    epsilon=st.sampled_from([None, 1e-4]),
+)
+def test_products_of_a_few_cells_give_the_same_errors(seed, accuracy, epsilon) -> None:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 40, 400)
+    pred = np.where(rng.random(400) < accuracy, true, rng.integers(0, 40, 400))
+    n = ConfusionMatrix.from_predictions(true, pred, labels=range(40)).normalize("bi", epsilon)
+    errors, estimate = n.standard_errors(), estimate_quietly(n.source, 0.95)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sensitivity, "_MANY_CLASSES", 2)
+        patch.setattr(sensitivity, "_FEW", 0.5)
+        np.testing.assert_allclose(n.standard_errors(), errors, rtol=1e-6)
+        ends = estimate_quietly(n.source, 0.95)
+        np.testing.assert_allclose(ends.low, estimate.low, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(1 - ends.high, 1 - estimate.high, rtol=1e-6, atol=1e-12)
 
 
 def test_accurate_classifiers_keep_their_digits() -> None:

@@ -73,8 +73,8 @@ class EstimateFactors:
     left, right : ndarray of shape (n_classes,)
         The estimate is ``left[i] * expected[i, j] * right[j]``, with expected counts.
     rows, columns : ndarray of shape (n_classes,)
-        Classes ``i`` and ``j`` are expected to have ``rows[i] * columns[j]`` confusions if they are as
-        similar as their difficulties say.
+        Classes ``i`` and ``j`` are expected to have ``rows[i] * columns[j]`` confusions if they are
+        as similar as their difficulties say.
     unit : ndarray of shape (n_classes,)
         What one effective sample of each true class weighs; 1 without weights.
     hits : ndarray of shape (n_classes,)
@@ -315,14 +315,16 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     Notes
     -----
     Counts are shrunk towards Luce's similarity-choice model, then bi-normalized exactly. With
-    :math:`h` correct predictions of a class (plus a half), the confusions
+    :math:`h` correct predictions of a class (plus 0.4, since there may be none), the confusions
     :math:`s = m_{ij} + m_{ji}` of two classes are expected to be
 
-    .. math:: \mu = \eta \sqrt{h_i h_j}\, 2 \cosh\frac{u_j - u_i}{2}
+    .. math:: \mu = \eta\, d_i d_j \sqrt{h_i h_j}\, 2 \cosh\frac{u_j - u_i}{2}
 
-    with a bias :math:`u` per class from the directions of all confusions, and :math:`\eta` such
-    that all ordinary pairs together have as many as were seen. Where class size probably explains
-    all biases, they are held close to that. The estimated total of the pair is
+    with a difficulty :math:`d` per class from its confusions with all others, a bias :math:`u`
+    from the directions of all confusions, and :math:`\eta` such that all ordinary pairs together
+    have as many as were seen. Difficulties are normal on the log scale, averaged over how widely
+    they may spread. Where class size probably explains all biases, they are held close to that. The
+    estimated total of the pair is
     :math:`\mu (s + k) / (\mu + k)`, of which the share
     :math:`(m_{ij} + q \pi) / (s + q)` goes from :math:`i` to :math:`j`, where
     :math:`\pi = 1 / (1 + e^{u_i - u_j})`. A pair whose total contradicts those of all others is
@@ -337,9 +339,9 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     rows and columns, but never rules out a cell that is larger than its peers. On the diagonal, and
     for the separability, it is that of a beta distribution with the mean and the variance of what
     is known: of the variance of a count, a shrunk one keeps the part :math:`\mu / (\mu + k)`, and
-    the uncertainty of :math:`\eta`, also by that of the biases, is added. It is extended to one
-    minus the errors that were seen. Variances are those of the delta method. Weighted samples count
-    as effective samples of their true class.
+    the uncertainty of the difficulty of its class and of :math:`\eta`, also by that of the biases,
+    is added. Variances are those of the delta method. Weighted samples count as effective samples
+    of their true class.
 
     Examples
     --------

@@ -5,8 +5,8 @@ Two classes :math:`i, j` with :math:`h` correct predictions each are confused
 ways together, with one similarity :math:`\eta` for all pairs, and a difficulty :math:`d` and a bias
 :math:`u` per class. Around this average the total of a pair has a gamma distribution, and the share
 that goes one way a beta distribution. A few pairs, the similar ones, have totals far above the
-average. Difficulties, biases, spreads and the number of similar pairs are fitted to the counts; each
-pair then gets its posterior mean.
+average. Difficulties, biases, spreads and the number of similar pairs are fitted to the counts;
+each pair then gets its posterior mean.
 
 Pairs that were never confused, and rarely would be, have one share of the average. It is a product
 of one factor of the row and one of the column, so a matrix of many classes stays sparse plus rank
@@ -63,7 +63,7 @@ _DIFFICULTY_STEPS = (0, 3, 3)
 # By how much classes may differ in difficulty, as a standard deviation of its log: all these are as
 # probable before counts are seen.
 _DIFFERENCES = (np.arange(10) + 1) / 10
-# Of each step towards the difficulty of a class, since it moves what pairs say of their other class.
+# Of each step towards the difficulty of a class: it moves what its pairs say of their other class.
 _STEP = 0.6
 # Steps of logs: the first where nothing is known of the next, the longest, and one too small to
 # matter.
@@ -373,7 +373,8 @@ def _fit_spread(
         sides = harder * rows, harder * columns
         chances = _expected(pairs, *sides)
         level = _average_similarity(
-            float(weights @ pairs.total), _all_chances(*sides) - float((1.0 - weights) @ chances)
+            float((weights * pairs.total).sum()),
+            _all_chances(*sides) - float(((1.0 - weights) * chances).sum()),
         )
         n_rest, typical = _alike(_rest(pairs, *sides))
         shape = _fit_shape(
@@ -583,7 +584,7 @@ def _fit_slope(
     for _ in range(_NEWTON_STEPS):
         share = expit(kappa * effect)
         spread = pairs.total * share * (1 - share)
-        # Sums, not products of vectors: NumPy's BLAS would wake its threads for each.
+        # Sums here and below, where a product of vectors would wake the threads of NumPy's BLAS.
         step = float((effect * (pairs.forward - pairs.total * share)).sum()) + _KAPPA - kappa
         step /= float((effect**2 * spread).sum()) + 1.0
         kappa += min(max(step, -_KAPPA), _KAPPA)
@@ -610,9 +611,10 @@ def _fit_shape(
     total, times = counts[place], np.bincount(place, weights)
 
     def slope(shape: float) -> float:
-        gained = times @ (psi(counts + shape) - psi(shape) + np.log(shape) + 1)
+        gained = times * (psi(counts + shape) - psi(shape) + np.log(shape) + 1)
         mixed = expected + shape
-        return float(weights @ (np.log(mixed) + (total + shape) / mixed) - gained)
+        lost = weights * (np.log(mixed) + (total + shape) / mixed)
+        return float(lost.sum() - gained.sum())
 
     return _most_likely(slope, _SHAPE_PRIOR, (-6.0, 6.0), start)
 

@@ -145,8 +145,8 @@ class Sensitivity:
         """
         b, p, q = self.matrix, self.row_block, self.cross_block
         columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
-        # Two or three products of matrices are most of the time. All else is done in the memory of two
-        # matrices, since fresh memory for every term would take as long again.
+        # Two or three products of matrices are most of the time. All else is done in the memory of
+        # two matrices, since fresh memory for every term would take as long again.
         d, e = _without_column_sums(b.copy()), _without_column_sums(noise)
         on_diagonal = np.s_[:: len(b) + 1]
         one = d * columns

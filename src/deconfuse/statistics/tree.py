@@ -123,9 +123,8 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
     from scipy.spatial.distance import squareform
 
     logs = np.log(estimate.matrix)
-    own = np.add.outer(logs.diagonal(), logs.diagonal())
-    of_classes, there, back = (squareform(part, checks=False) for part in (own, logs, logs.T))
-    condensed = np.maximum(0.5 * (of_classes - there - back), 0.0)
+    apart = np.add.outer(logs.diagonal(), logs.diagonal()) - (logs + logs.T)
+    condensed = np.maximum(0.5 * squareform(apart, checks=False), 0.0)
     unknown = np.isnan(condensed)
     if unknown.any():
         condensed[unknown] = condensed[~unknown].max(initial=0.0)
