@@ -59,7 +59,7 @@ def test_the_best_classifier_of_uneven_classes_is_not_to_be_repaired(n_classes: 
     )
     assert advice == (
         f"{begins} here, as by a classifier with the highest plain accuracy under uneven classes."
-        " There is nothing to repair if classes will be as uneven where it is used. If errors in"
+        " Such a classifier needs no repair where classes are as uneven in use. If errors in"
         " rare classes matter as much, calibrated probabilities can be divided by the training"
         " shares of their classes; that is for balanced accuracy, and usually costs plain accuracy."
     )

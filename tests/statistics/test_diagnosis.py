@@ -371,7 +371,7 @@ def test_advice_is_said_once_and_sentences_stay_indented() -> None:
     console.print(d)
     printed = console.export_text()
     for shown in (str(d), d._repr_html_(), " ".join(printed.split())):
-        assert shown.count("There is nothing to repair") == 1
+        assert shown.count("Such a classifier needs no repair") == 1
     section = printed.split("Under-predicted\n")[1].split("\n\n")[0]
     assert all(line.startswith(("  •", "  →", "    ", "  and ")) for line in section.splitlines())
     assert any(line.startswith("    ") for line in section.splitlines())

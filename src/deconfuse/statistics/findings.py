@@ -61,8 +61,8 @@ _UNEVEN = 1.2
 # Of a classifier with the highest plain accuracy, ratios and label shares correlate more than this.
 _TOGETHER = 0.3
 _FAVOURS_FREQUENT = (
-    " here, as by a classifier with the highest plain accuracy under uneven classes. There is"
-    " nothing to repair if classes will be as uneven where it is used. If errors in rare classes"
+    " here, as by a classifier with the highest plain accuracy under uneven classes. Such a"
+    " classifier needs no repair where classes are as uneven in use. If errors in rare classes"
     " matter as much, calibrated probabilities can be divided by the training shares of their"
     " classes; that is for balanced accuracy, and usually costs plain accuracy."
 )
