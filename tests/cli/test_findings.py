@@ -308,8 +308,8 @@ def test_the_demo_leaves_a_page_and_tells_its_story(run, tmp_path):
     assert (tmp_path / "deconfuse-demo.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "four.png").read_bytes().startswith(b"\x89PNG")
     assert "The largest error: a 3 read as 2" in ran.out
-    assert "Most similar: 3 and 9, similarity 0.21, though by counts this pair has" in ran.out
-    assert "Less similar: 0 and 6, similarity 0.047, though by counts" in ran.out
+    assert "Most similar: 3 and 9, similarity 0.22, though by counts this pair has" in ran.out
+    assert "Less similar: 0 and 6, similarity 0.046, though by counts" in ran.out
     assert "“0” and “6” are often confused (rank 3 by count: 1 and 42 confusions)" in ran.out
     assert "“2” is over-predicted" in ran.out
     told = [

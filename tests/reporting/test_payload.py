@@ -51,7 +51,7 @@ KEYS = {
         "name total n_samples weighted cells counts scalings estimate intervals attribution "
         "classes bucket_values headline scores outcomes"
     ),
-    "EstimatePayload": "rows columns unit shape concentration wide wide_share"
+    "EstimatePayload": "rows columns unit hits shape concentration wide wide_share"
     " similar_share similar_times background least",
     "OutcomePayload": "outcome side counts low high others",
     "ScalingPayload": "epsilon left right status residual",

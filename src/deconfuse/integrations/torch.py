@@ -387,7 +387,7 @@ class Separability(_Counts):
     >>> metric = Separability(2)
     >>> metric.update(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1]))
     >>> metric.compute()
-    tensor(0.6000, dtype=torch.float64)
+    tensor(0.6011, dtype=torch.float64)
     """
 
     higher_is_better = True

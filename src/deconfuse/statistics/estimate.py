@@ -349,12 +349,12 @@ def estimate_bi(cm: ConfusionMatrix | Any, level: float = 0.95) -> BiEstimate:
     >>> estimate = dc.estimate_bi([[48, 2, 0], [3, 46, 1], [0, 1, 49]])
     >>> estimate.matrix.round(3)
     array([[0.952, 0.041, 0.007],
-           [0.041, 0.938, 0.021],
-           [0.007, 0.021, 0.973]])
+           [0.041, 0.939, 0.02 ],
+           [0.007, 0.02 , 0.973]])
     >>> float(estimate.low[0, 2].round(3)), float(estimate.high[0, 2].round(3))
-    (0.0, 0.099)
+    (0.0, 0.09)
     >>> estimate
-    <BiEstimate of 3 classes: separability 0.954 (0.915 to 0.982 at level 0.95)>
+    <BiEstimate of 3 classes: separability 0.955 (0.916 to 0.982 at level 0.95)>
     """
     matrix = as_confusion(cm)
     check_some_samples(matrix, "An estimate")
@@ -431,7 +431,7 @@ def separability_score(
     >>> y_true = ["cat"] * 100 + ["dog"] * 10
     >>> y_pred = ["cat"] * 90 + ["dog"] * 10 + ["cat"] * 5 + ["dog"] * 5
     >>> round(separability_score(y_true, y_pred), 3)
-    0.76
+    0.761
     """
     counts = ConfusionMatrix.from_predictions(
         y_true, y_pred, labels=labels, sample_weight=sample_weight
