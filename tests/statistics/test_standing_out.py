@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from deconfuse import ConfusionMatrix, diagnose
-from deconfuse.statistics.similarity import standing_out
+from deconfuse import ConfusionMatrix, diagnose, load_example
+from deconfuse.statistics.similarity import _even_rates, standing_out
 
 FloatArray = NDArray[np.float64]
 
@@ -168,3 +168,16 @@ def test_without_other_errors_these_explain_nothing():
     counts[:2, 2:] = counts[2:, :2] = 35
     hard = standing_out(ConfusionMatrix.from_counts(counts), np.array([[0, 1]]), 0.95)
     assert not hard.from_own_errors[0]
+
+
+@pytest.mark.parametrize("name", ["two-digit-numbers", "consonants"])
+def test_even_errors_have_the_sums_and_the_trace_that_were_seen(name: str) -> None:
+    counts = np.asarray(load_example(name).dense(), dtype=np.float64)
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    left, right = _even_rates(rows, columns, float(counts.trace()))
+    means = np.outer(left, right)
+    np.fill_diagonal(means, 0.0)
+    assert means.sum() == pytest.approx(counts.sum() - counts.trace(), rel=2e-4)
+    # What is left of a row is its own: the same number of times what the others have.
+    own = (rows - means.sum(axis=1)) / (left * right)
+    np.testing.assert_allclose(own, own[0], rtol=1e-3)

@@ -29,6 +29,8 @@ BoolArray = NDArray[np.bool_]
 _LARGEST_ERROR = 0.5
 # The trace is met to this share of the errors, which is far below their noise.
 _TRACE_TOLERANCE, _MOST_FITS = 1e-4, 30
+# A secant that is flatter than this says nothing.
+_LEAST_BEND = 0.05
 # And the shares of rows and columns to this.
 _SHARE_TOLERANCE = 1e-9
 # Errors that a class without any may still have with others.
@@ -321,8 +323,9 @@ def _even_rates(
         return factors[0], factors[1]
     # A class on one side only has no diagonal; what it takes from the other side is shared out.
     shares = rows[used] / total, columns[used] / columns[used].sum()
-    ratio = max((size - 1) * trace / errors, 1.0)
+    log_ratio, bend, before = max(float(np.log((size - 1) * trace / errors)), 0.0), 1.0, None
     for _ in range(_MOST_FITS):
+        ratio = float(np.exp(log_ratio))
         diagonal = sparse.diags_array(np.full(size, ratio - 1.0)).tocsr()
         fit = scale(
             diagonal, rows=shares[0], columns=shares[1], epsilon=1.0, tolerance=_SHARE_TOLERANCE
@@ -330,8 +333,12 @@ def _even_rates(
         fitted = total - total * float(ratio * (fit.left * fit.right).sum())
         if abs(fitted - errors) <= _TRACE_TOLERANCE * errors or ratio <= 1:
             break
-        # The odds of a hit go nearly as the ratio does.
-        ratio = max(ratio * (fitted / errors) * ((total - errors) / (total - fitted)), 1.0)
+        # By secants: the odds of a hit go nearly as the ratio does.
+        gap = float(np.log(fitted / errors) + np.log((total - errors) / (total - fitted)))
+        if before is not None and log_ratio != before[0]:
+            bend = (before[1] - gap) / (log_ratio - before[0])
+        before = log_ratio, gap
+        log_ratio = max(log_ratio + gap / (bend if bend > _LEAST_BEND else 1.0), 0.0)
     factors[0, used], factors[1, used] = fit.left * total, fit.right
     return factors[0], factors[1]
 
