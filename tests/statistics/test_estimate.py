@@ -464,6 +464,49 @@ def test_classes_may_differ_in_difficulty(spread: float) -> None:
     assert dc.estimate_bi(rng.poisson(even)).shrunk.class_variance.max() < 0.01
 
 
+@pytest.mark.filterwarnings("error", "ignore::deconfuse.errors.UndefinedCellsWarning")
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n_classes=st.integers(2, 15),
+    kind=st.sampled_from(["triangular", "wild", "few", "diagonal", "huge"]),
+    power=st.integers(0, 6),
+)
+def test_no_counts_are_too_odd(seed: int, n_classes: int, kind: str, power: int) -> None:
+    """Sums are one, intervals hold the estimate, and names of classes do not matter."""
+    rng = np.random.default_rng(seed)
+    shape = (n_classes, n_classes)
+    counts = {
+        "triangular": np.triu(rng.integers(0, 100, shape)),
+        "wild": rng.poisson(np.exp(rng.normal(0, 4, shape))),
+        "few": rng.integers(0, 3, shape),
+        "diagonal": np.diag(rng.integers(1, 10**6, n_classes)) + np.eye(n_classes, k=1),
+        "huge": rng.integers(0, 10**9, shape),
+    }[kind] * 10.0**power
+    if not counts.sum():
+        return
+    order = rng.permutation(n_classes)
+    estimate, moved = (
+        estimate_quietly(dc.ConfusionMatrix.from_counts(one), 0.95)
+        for one in (counts, counts[order][:, order])
+    )
+    known = ~np.isnan(estimate.diagonal)
+    if not known.any():
+        return
+    matrix, low, high = (
+        part[np.ix_(known, known)] for part in (estimate.matrix, estimate.low, estimate.high)
+    )
+    for axis in (0, 1):
+        np.testing.assert_allclose(matrix.sum(axis=axis), 1.0, atol=1e-8)
+    assert (low >= 0).all()
+    assert (low <= matrix + 1e-9).all()
+    assert (high <= 1 + 1e-9).all()
+    assert (high >= matrix - 1e-9).all()
+    score = estimate.separability
+    assert 0 <= score.low <= score.value <= score.high <= 1 + 1e-9
+    np.testing.assert_allclose(moved.matrix, estimate.matrix[order][:, order], atol=2e-4)
+
+
 def test_difficulties_are_those_that_counts_were_drawn_with() -> None:
     """With many samples; so pairs of difficult classes are not called similar."""
     rng = np.random.default_rng(0)

@@ -213,7 +213,8 @@ class Balanced:
         unlisted = self.shrunk.unlisted_kept
         rows, columns = self._kept_sums
         errors = np.maximum(1.0 - self.diagonal, np.finfo(np.float64).tiny)
-        hits = (1.0 + self.shrunk.excess.diagonal()) * (0.5 * (rows + columns) / errors) ** 2
+        own = np.minimum(0.5 * (rows + columns) / errors, 1.0)
+        hits = (1.0 + self.shrunk.excess.diagonal()) * own**2
         noise.setdiag(hits - unlisted)
         if self.uneven.nnz:
             noise = sparse.csr_array(noise + noise.multiply(self.uneven) + unlisted * self.uneven)
@@ -287,7 +288,8 @@ def _beta_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the intervals of beta distributions with these means and variances."""
     spread = means * (1.0 - means)
-    total = np.maximum(spread / np.maximum(variances, 1e-300) - 1.0, 1e-3)
+    # Of more samples than this, SciPy's inverse is not a number for some.
+    total = np.clip(spread / np.maximum(variances, 1e-300) - 1.0, 1e-3, 1e12)
     hits, errors = (np.maximum(part * total, 1e-300) for part in (means, 1.0 - means))
     low, high = (betaincinv(hits, errors, 0.5 + sign * level / 2) for sign in (-1, 1))
     return np.minimum(low, means), np.maximum(high, means)

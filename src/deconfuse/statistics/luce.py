@@ -41,6 +41,8 @@ _EXPECTED = 0.2
 # more, by this share of the variance of the bias. Both numbers leave the least bias of the
 # separability in `python -m benchmarks estimate`.
 _HITS, _UNKNOWN_BIAS = 0.4, 0.08
+# No class takes all confusions of a pair, however many there are.
+_SMALLEST_SHARE = 1e-12
 # Fewer confusions than this make no average.
 _HALF = 0.5
 # Prior of a bias: normal with variance 1 / _RIDGE around -kappa log h, because a class with fewer
@@ -258,7 +260,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     bias, bias_variances, bias_level = _fit_bias(pairs, np.log(hits))
     hits *= np.exp(_UNKNOWN_BIAS * bias_variances)
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
-    concentration = _fit_concentration(pairs, expit(bias[pairs.high] - bias[pairs.low]))
+    concentration = _fit_concentration(pairs, _shares(pairs, bias))
     pairs = _with_expected(pairs, rows, columns)
     factors, class_variance, spread = _fit_spread(pairs, rows, columns)
     rows, columns = factors * rows, factors * columns
@@ -268,7 +270,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
             rows[pairs.low] * columns[pairs.high], rows[pairs.high] * columns[pairs.low]
         )
         pairs = pairs.chosen((pairs.total > 0) | (often >= 0.5 * _EXPECTED))
-    share = expit(bias[pairs.high] - bias[pairs.low])
+    share = _shares(pairs, bias)
     expected = _expected(pairs, rows, columns)
     rest = _rest(pairs, rows, columns)
     background, unlisted_kept = _background(rest, spread)
@@ -311,6 +313,12 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     )
 
 
+def _shares(pairs: _Pairs, bias: FloatArray) -> FloatArray:
+    """Return the share of each pair that goes from the lower to the higher class: never all."""
+    share = expit(bias[pairs.high] - bias[pairs.low])
+    return np.clip(share, _SMALLEST_SHARE, 1 - _SMALLEST_SHARE)
+
+
 def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: float) -> float:
     """Return the relative variance of the sum of all totals, which are negative binomial."""
     total = float(expected.sum()) + rest[0]
@@ -333,7 +341,8 @@ def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float
 def _alike(rest: tuple[float, float]) -> tuple[float, float]:
     """Return how many pairs with which expected total have this sum, and this sum of squares."""
     total, squares = rest
-    return (total**2 / squares, squares / total) if total > 0 else (0.0, 0.0)
+    # Where nearly all pairs are listed, either may be what rounding leaves.
+    return (total**2 / squares, squares / total) if total > 0 < squares else (0.0, 0.0)
 
 
 def _all_chances(rows: FloatArray, columns: FloatArray) -> float:
@@ -415,7 +424,9 @@ def _difficulty_step(
     rest = 0.0 if pairs.is_complete else np.maximum(every - pairs.by_class(expected), 0.0)
     parts = weights / (1 + expected / shape)
     known = np.maximum(pairs.by_class(parts * expected) + rest, np.finfo(np.float64).tiny)
-    seen = difficulty + (pairs.by_class(parts * (pairs.total - expected)) - rest) / known
+    more = (pairs.by_class(parts * (pairs.total - expected)) - rest) / known
+    # Pairs that are far from what is expected would let both of their classes overshoot.
+    seen = difficulty + np.minimum(more, _LONGEST_STEP)
     noise = 1 / known
     variances = _DIFFERENCES[:, None] ** 2 + noise
     precision = (1 / variances).sum(axis=1, keepdims=True)
