@@ -521,6 +521,18 @@ def test_difficulties_are_those_that_counts_were_drawn_with() -> None:
     )
 
 
+def test_pairs_of_difficult_classes_are_listed() -> None:
+    """So Python and the page, which asks for the same limit, shrink each of them by itself."""
+    rng = np.random.default_rng(0)
+    difficulty = np.exp(0.6 * rng.normal(size=700))
+    expected = 0.02 * np.outer(difficulty, difficulty)
+    np.fill_diagonal(expected, 60.0)
+    shrunk = dc.estimate_bi(rng.poisson(expected)).shrunk
+    often = np.outer(shrunk.rows, shrunk.columns)
+    listed = shrunk.excess.toarray() != 0
+    assert (listed | (np.maximum(often, often.T) < shrunk.least)).all()
+
+
 def test_similar_pairs_do_not_make_their_classes_difficult() -> None:
     """So few and so rare that one gamma distribution would explain them by a tiny shape."""
     rng = np.random.default_rng(1)

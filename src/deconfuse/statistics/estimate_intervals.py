@@ -2,11 +2,12 @@ r"""Bi-normalize shrunk counts, with an interval for each cell.
 
 The delta method: with independent noise in the counts, `Sensitivity` gives the variance of each
 cell. What is known from other pairs has less noise than counts have: a shrunk count keeps a part of
-it (`ShrunkCounts.kept`), and all of them err together where the average similarity does.
+it (`ShrunkCounts.kept`). All pairs of a class err together where its difficulty does, and all pairs
+where the average similarity does.
 
-On the diagonal and in its mean that is the whole variance. In an error cell it is that of the
-factors of row and column; the cell's own part is that of the count which was seen, because one pair
-may be unlike all others.
+On the diagonal and in its mean that is the variance, but for two factors that give it its coverage.
+In an error cell it is that of the factors of row and column; the cell's own part is that of the
+count which was seen, because one pair may be unlike all others.
 """
 
 from __future__ import annotations
@@ -95,8 +96,7 @@ class Balanced:
         shrunk_noise += self.shrunk.unlisted_kept
         shrunk_noise *= x[:, None]
         shrunk_noise *= y
-        excess = sparse.diags_array(self.left) @ self.shrunk.excess @ sparse.diags_array(self.right)
-        few = FewCells.if_faster(sparse.csr_array(excess), self.left, self.right)
+        few = FewCells.if_faster(self.shrunk.excess, self.left, self.right)
         sensitivity = Sensitivity.of(matrix, few)
         variances = sensitivity.variances(shrunk_noise)
         moved = np.add.outer(*self._level_moves)

@@ -8,9 +8,9 @@ that goes one way a beta distribution. A few pairs, the similar ones, have total
 average. Difficulties, biases, spreads and the number of similar pairs are fitted to the counts;
 each pair then gets its posterior mean.
 
-Pairs that were never confused, and rarely would be, have one share of the average. It is a product
-of one factor of the row and one of the column, so a matrix of many classes stays sparse plus rank
-one.
+Pairs that were never confused, and rarely would be, have one share of what the model expects. It is
+a product of one factor of the row and one of the column, so a matrix of many classes stays sparse
+plus rank one.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ PlaceArray = NDArray[np.intp]
 # that would be expected to be confused this often.
 _ALL_PAIRS = 512
 _EXPECTED = 0.2
-# Added to the correct predictions of a class, which may be none. By it, classes of few samples look
-# a little easier than they are; and harder, because their biases are known less well. So hits count
-# more, by this share of the variance of the bias. Both numbers leave the least bias of the
-# separability in `python -m benchmarks estimate`.
+# Added to the correct predictions of a class, which may be none; it makes classes of few samples
+# look a little easier than they are. That their biases are known less well makes them look harder:
+# so hits also grow by this many times the variance of the bias, on the log scale. Both numbers
+# leave the least bias of the separability in `python -m benchmarks estimate`.
 _HITS, _UNKNOWN_BIAS = 0.4, 0.08
 # No class takes all confusions of a pair, however many there are.
 _SMALLEST_SHARE = 1e-12
@@ -51,10 +51,11 @@ _RIDGE = 0.5
 _KAPPA = 0.5
 # How many times as precise that prior may become, where class size explains all biases.
 _MOST_PRECISE = 128.0
-_NEWTON_STEPS = 60
+_NEWTON_STEPS, _LONGEST_SLOPE_STEP = 60, 0.5
 # A small share of all pairs may be more or less similar than the others: this shape is wide.
 WIDE_SHARE, WIDE_SHAPE = 0.05, 0.5
-# The average similarity of similar pairs. With this wide shape they have 0.001 to 1.
+# The average similarity of similar pairs, of classes of average difficulty. With this wide shape
+# they have 0.001 to 1.
 _SIMILARITY = 0.3
 # So many similar pairs are expected before counts are seen: one confusion does not make one.
 _SIMILAR_PRIOR = 0.002
@@ -67,7 +68,7 @@ _DIFFICULTY_STEPS = (0, 3, 3)
 _DIFFERENCES = (np.arange(10) + 1) / 10
 # Of each step towards the difficulty of a class: it moves what its pairs say of their other class.
 _STEP = 0.6
-# Steps of logs: the first where nothing is known of the next, the longest, and one too small to
+# Steps of logs: the first of a search, the longest where a step may overshoot, and one too small to
 # matter.
 _FIRST_STEP, _LONGEST_STEP, _SMALL_STEP = 0.3, 3.0, 1e-3
 # Weak normal priors, mean and standard deviation, of the log shape of pair totals and of the log
@@ -138,14 +139,15 @@ class ShrunkCounts:
     unlisted_kept : float
         The same of pairs that are not listed.
     level_variance : float
-        Relative variance of the average similarity, towards which all pairs are shrunk; also
-        because biases are uncertain.
+        Relative variance of the average similarity, which all expected totals share; also because
+        biases are uncertain.
     class_variance : ndarray of shape (n_classes,)
         Of the log difficulty of each class, which its counts leave uncertain.
     spread : Spread
         Of pair totals.
     background : float
-        How much less than average a pair that is not listed has.
+        How many times what its difficulties and biases say a pair that is not listed is expected
+        to have.
     concentration : float
         Of the beta distribution of shares. The larger it is, the more they follow the model.
     similarity : float
@@ -261,15 +263,12 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
     hits *= np.exp(_UNKNOWN_BIAS * bias_variances)
     rows, columns = np.sqrt(hits) * np.exp(-bias / 2), np.sqrt(hits) * np.exp(bias / 2)
     concentration = _fit_concentration(pairs, _shares(pairs, bias))
-    pairs = _with_expected(pairs, rows, columns)
-    factors, class_variance, spread = _fit_spread(pairs, rows, columns)
+    level = _average_similarity(float(pairs.total.sum()), _all_chances(rows, columns))
+    listed = _with_expected(pairs, np.sqrt(level) * rows, np.sqrt(level) * columns)
+    factors, class_variance, spread = _fit_spread(listed, rows, columns)
     rows, columns = factors * rows, factors * columns
-    if not pairs.is_complete:
-        # The average is now that of the pairs that are not similar, and some are below the limit.
-        often = np.maximum(
-            rows[pairs.low] * columns[pairs.high], rows[pairs.high] * columns[pairs.low]
-        )
-        pairs = pairs.chosen((pairs.total > 0) | (often >= 0.5 * _EXPECTED))
+    # With difficulties, and the average of the pairs that are not similar, others are expected.
+    pairs = _with_expected(pairs, rows, columns)
     share = _shares(pairs, bias)
     expected = _expected(pairs, rows, columns)
     rest = _rest(pairs, rows, columns)
@@ -412,8 +411,8 @@ def _difficulty_step(
     """Return the next change of the log difficulty of each class, and its variance.
 
     What the confusions of a class say of its difficulty is normal around it. So are difficulties
-    around a mean, which is the average similarity of all pairs; how widely is not known, and the
-    result is the average over all that may be.
+    around a mean, which stands in the average similarity of all pairs; how widely is not known, and
+    the result is the average over all that may be.
 
     ``sides`` are the factors of rows and columns of what is expected at this difficulty.
     """
@@ -494,8 +493,7 @@ def _with_expected(pairs: _Pairs, rows: FloatArray, columns: FloatArray) -> _Pai
     n_classes = pairs.n_classes
     order = np.argsort(-columns)
     # Either direction of such a pair is expected half as often or more.
-    level = _average_similarity(float(pairs.total.sum()), _all_chances(rows, columns))
-    least = 0.5 * _EXPECTED / level / rows
+    least = 0.5 * _EXPECTED / rows
     n_partners = np.searchsorted(-columns[order], -least, side="right")
     first = np.repeat(np.arange(n_classes), n_partners)
     starts = np.repeat(np.cumsum(n_partners) - n_partners, n_partners)
@@ -598,7 +596,7 @@ def _fit_slope(
         # Sums here and below, where a product of vectors would wake the threads of NumPy's BLAS.
         step = float((effect * (pairs.forward - pairs.total * share)).sum()) + _KAPPA - kappa
         step /= float((effect**2 * spread).sum()) + 1.0
-        kappa += min(max(step, -_KAPPA), _KAPPA)
+        kappa += min(max(step, -_LONGEST_SLOPE_STEP), _LONGEST_SLOPE_STEP)
         if abs(step) < 1e-9:
             break
     more = difference.T @ (pairs.forward - pairs.total * share)
@@ -678,4 +676,4 @@ def _most_likely(
         bend = (fresh - value) / (moved - at)
         at, value = moved, fresh
         step = -value / bend if bend > 0 else -_LONGEST_STEP * np.sign(value)
-    return float(np.exp(np.clip(at + step, *log_range)))
+    return float(np.exp(np.clip(at + step, low, high)))

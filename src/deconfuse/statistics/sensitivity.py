@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +43,14 @@ class FewCells:
 
     @classmethod
     def if_faster(
-        cls, cells: sparse.csr_array, left: FloatArray, right: FloatArray
+        cls, cells: Any, left: FloatArray, right: FloatArray, rest: float = 1.0
     ) -> FewCells | None:
-        """Return the matrix, or None where products of its dense form are faster."""
+        """Return ``left[i] * right[j] * (cells[i, j] + rest)``, or None if it is faster dense."""
         n_classes = len(left)
-        is_faster = n_classes >= _MANY_CLASSES and cells.nnz <= _FEW * n_classes**2
-        return cls(cells, left, right) if is_faster else None
+        if n_classes < _MANY_CLASSES or cells.nnz > _FEW * n_classes**2:
+            return None
+        scaled = sparse.diags_array(left) @ sparse.csr_array(cells) @ sparse.diags_array(right)
+        return cls(sparse.csr_array(scaled), rest * left, right)
 
     @property
     def T(self) -> FewCells:  # noqa: N802
@@ -327,7 +330,7 @@ def _laplacian(matrix: FloatArray, few: FewCells | None) -> FloatArray:
         products = blas.dsyrk(-1.0, matrix.T, trans=1, lower=1)
         _mirror_lower_triangle(products)
     else:
-        products = few.times(-matrix.T)
+        products = np.asfortranarray(few.times(-matrix.T))
     return _without_column_sums(products.T)
 
 

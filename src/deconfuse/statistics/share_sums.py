@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["ShareSums", "increasing_root"]
+__all__ = ["ShareSums"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -111,11 +111,11 @@ class ShareSums:
     ) -> FloatArray:
         """Return where a function of some columns is zero; the last columns are solved alone."""
         every = np.ones(self.n_columns, dtype=bool)
-        root, is_done = increasing_root(partial(gap, self, every), start, _FIRST_STEPS)
+        root, is_done = _increasing_root(partial(gap, self, every), start, _FIRST_STEPS)
         rest = ~is_done
         if rest.any():
             alone = partial(gap, self._only(rest), rest)
-            root[rest], _ = increasing_root(alone, root[rest], _STEPS)
+            root[rest], _ = _increasing_root(alone, root[rest], _STEPS)
         return root
 
     def _only(self, chosen: BoolArray) -> ShareSums:
@@ -241,7 +241,7 @@ def _log(values: FloatArray) -> FloatArray:
     return np.log(np.maximum(values, 1e-300))
 
 
-def increasing_root(
+def _increasing_root(
     function: Callable[[FloatArray], FloatArray], start: FloatArray, n_steps: int
 ) -> tuple[FloatArray, BoolArray]:
     """Return where an increasing function, one of each column, is zero, and whether it is.

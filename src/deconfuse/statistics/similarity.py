@@ -330,12 +330,17 @@ def _even_rates(
         fit = scale(
             diagonal, rows=shares[0], columns=shares[1], epsilon=1.0, tolerance=_SHARE_TOLERANCE
         )
-        fitted = total - total * float(ratio * (fit.left * fit.right).sum())
+        # Never zero, which rounding may leave.
+        least = np.finfo(np.float64).eps * total
+        fitted = max(total - total * float(ratio * (fit.left * fit.right).sum()), least)
         if abs(fitted - errors) <= _TRACE_TOLERANCE * errors or ratio <= 1:
             break
         # By secants: the odds of a hit go nearly as the ratio does.
         gap = float(np.log(fitted / errors) + np.log((total - errors) / (total - fitted)))
         if before is not None and log_ratio != before[0]:
+            if abs(gap - before[1]) <= _TRACE_TOLERANCE * abs(gap):
+                # Sums of rows and columns may leave no choice.
+                break
             bend = (before[1] - gap) / (log_ratio - before[0])
         before = log_ratio, gap
         log_ratio = max(log_ratio + gap / (bend if bend > _LEAST_BEND else 1.0), 0.0)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import ndtri
 
 from deconfuse._checks import is_whole_number
@@ -298,9 +297,8 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
     if max(np.abs(side).max() for side in logs) < 150.0:
         left, right = (np.exp(side) for side in logs)
         noise = np.multiply.outer(left**2, right**2)
-        counts = sparse.csr_array(normalized.source._square.entries)
-        scaled = sparse.diags_array(left) @ counts @ sparse.diags_array(right)
-        few = FewCells.if_faster(sparse.csr_array(scaled), normalized.epsilon * left, right)
+        counts = normalized.source._square.entries
+        few = FewCells.if_faster(counts, left, right, normalized.epsilon)
     else:
         noise = np.exp(2.0 * np.minimum(np.add.outer(*logs), 300.0))
     noise *= cells.variances
