@@ -74,7 +74,8 @@ class EstimateFactors:
         The estimate is ``left[i] * expected[i, j] * right[j]``, with expected counts.
     rows, columns : ndarray of shape (n_classes,)
         Classes ``i`` and ``j`` are expected to have ``rows[i] * columns[j]`` confusions if they are
-        as similar as their difficulties say; times ``shrunk.background``, which is 1 up to 512.
+        as similar as their difficulties say; times ``shrunk.background``, which is 1 up to 512
+        classes.
     unit : ndarray of shape (n_classes,)
         What one effective sample of each true class weighs; 1 without weights.
     hits : ndarray of shape (n_classes,)

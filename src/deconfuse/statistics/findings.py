@@ -58,7 +58,8 @@ EXPLAINED = " Other errors of the two classes may explain it."
 _WORTH_A_WORD, _MANY = 3, 10
 # Shares of labels that differ less than this many times are nearly even.
 _UNEVEN = 1.2
-# Of a classifier with the highest plain accuracy, ratios and label shares correlate more than this.
+# Where ratios and label shares correlate more than this, they may be those of the classifier with
+# the highest plain accuracy.
 _TOGETHER = 0.3
 _FAVOURS_FREQUENT = (
     " here, as by a classifier with the highest plain accuracy under uneven classes. Such a"

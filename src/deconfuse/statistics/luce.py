@@ -294,7 +294,7 @@ def shrink(counts: sparse.csr_array) -> ShrunkCounts:
         )
         for values in ((there - 1, back - 1, own - 1), (kept, kept, np.ones(len(hits))))
     )
-    # How similar two classes are of which nothing is known, by class: the product of both.
+    # What two classes are similar by, if nothing is known of their pair: the product of both.
     alone = np.sqrt(rows * columns / hits)
     similarity = np.sqrt(there * back) * alone[pairs.low] * alone[pairs.high]
     return ShrunkCounts(
@@ -326,7 +326,7 @@ def _level_variance(expected: FloatArray, rest: tuple[float, float], shape: floa
 
 
 def _background(rest: tuple[float, float], spread: Spread) -> tuple[float, float]:
-    """Return how much of the average is left for pairs that are not listed, and of their variance.
+    """Return how much of what is expected is left for unlisted pairs, and of their variance.
 
     They have one factor, that of a pair with their typical expected total.
     """

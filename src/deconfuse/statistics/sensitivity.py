@@ -52,13 +52,14 @@ class FewCells:
         scaled = sparse.diags_array(left) @ sparse.csr_array(cells) @ sparse.diags_array(right)
         return cls(sparse.csr_array(scaled), rest * left, right)
 
-    @property
-    def T(self) -> FewCells:  # noqa: N802
+    def transposed(self) -> FewCells:
         return FewCells(sparse.csr_array(self.cells.T), self.right, self.left)
 
     def with_diagonal(self, diagonal: FloatArray) -> FewCells:
-        change = sparse.diags_array(diagonal - self.left * self.right - self.cells.diagonal())
-        return FewCells(sparse.csr_array(self.cells + change), self.left, self.right)
+        """Return the matrix with another diagonal, exact also where it is near the old one."""
+        others = self.cells - sparse.diags_array(self.cells.diagonal())
+        own = sparse.diags_array(diagonal - self.left * self.right)
+        return FewCells(sparse.csr_array(others + own), self.left, self.right)
 
     def times(self, other: FloatArray) -> FloatArray:
         """Return the product with a dense matrix."""
@@ -99,7 +100,9 @@ class Sensitivity:
         inverse = _laplacian_inverse(matrix, few)
         # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
         d = _without_column_sums(matrix.copy())
-        cross = _times_transposed(inverse, d.T, few and few.with_diagonal(d.diagonal()).T)
+        cross = _times_transposed(
+            inverse, d.T, few and few.with_diagonal(d.diagonal()).transposed()
+        )
         sums = -cross.diagonal()
         effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
         cross += inverse
