@@ -111,7 +111,10 @@ class Counts:
         """Return the matrix of some classes, in an order."""
         if len(order) == self.n_classes and (order == np.arange(len(order))).all():
             return self
-        return self._map(lambda matrix: matrix[order][:, order])
+        at = np.ix_(order, order)
+        return self._map(
+            lambda matrix: matrix[at] if isinstance(matrix, np.ndarray) else matrix[order][:, order]
+        )
 
     def move(self, positions: npt.NDArray[Any], n_classes: int) -> Counts:
         """Return a matrix of ``n_classes`` in which class i is added to class ``positions[i]``."""

@@ -35,7 +35,7 @@ _WIDEST = 2048
 # With more cells per pair of the first piece, and some to spare, there is no histogram at all.
 _MOST_CELLS = 64
 # Long enough to hide the cost of a call, short enough for its arrays to stay in cache.
-_CHUNK = 1 << 16
+_CHUNK = 1 << 17
 # Pairs that one thread sorts at once.
 _RUN = 1 << 22
 # A thread counts fewer pairs than 32 bits can.
@@ -71,8 +71,15 @@ def on_threads(
     threads = min(n_threads(), len(listed)) if size >= _FEWEST_ON_THREADS else 1
     if threads <= 1:
         return [act(item) for item in listed]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(act, listed))
+    with ThreadPoolExecutor(threads - 1) as pool:
+        futures = [pool.submit(act, item) for item in listed]
+        # This thread takes what is not begun, from the end. If it only waited, the others would
+        # often start on one core, and the first milliseconds would pass on that alone.
+        results = [
+            act(item) if future.cancel() else future.result()
+            for item, future in zip(reversed(listed), reversed(futures), strict=True)
+        ]
+    return results[::-1]
 
 
 class PairCounts(NamedTuple):
@@ -270,8 +277,12 @@ def _add_at(
     is_index = true.dtype == pred.dtype and true.dtype in (np.int32, np.int64)
     index = true.dtype if is_index else np.dtype(np.int32)
     ones = np.ones(min(size, _CHUNK) if weights is None else 0, cells.dtype)
-    for start in range(0, size, _CHUNK):
-        part = slice(start, min(start + _CHUNK, size))
+    # In one call where no array has to be made for it: each call waits until no other thread runs
+    # Python.
+    is_ready = is_index and weights is not None and weights.dtype == cells.dtype and not squared
+    step = max(size, 1) if is_ready else _CHUNK
+    for start in range(0, size, step):
+        part = slice(start, min(start + step, size))
         rows, columns = (codes[part].astype(index, copy=False) for codes in (true, pred))
         if weights is None:
             values = ones[: part.stop - start]

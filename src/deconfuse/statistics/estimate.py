@@ -26,6 +26,7 @@ from deconfuse.statistics.cells import (
 )
 from deconfuse.statistics.estimate_intervals import Balanced, balance
 from deconfuse.statistics.luce import PairPosterior, ShrunkCounts, shrink
+from deconfuse.statistics.sensitivity import Chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,6 +192,25 @@ class BiEstimate:
         known = self.shrunk.pairs(self._balanced.counts)
         return replace(known, low=self._classes[known.low], high=self._classes[known.high])
 
+    @property
+    def distances(self) -> FloatArray:
+        """Minus the logarithm of the similarity of each pair of classes, in SciPy's condensed form.
+
+        NaN for pairs of classes without an estimate.
+        """
+        # Factors of rows and columns cancel: what is left are the diagonal and the listed pairs.
+        n_classes, excess = len(self.labels), sparse.coo_array(self.shrunk.excess)
+        own = self._spread_vector(0.5 * np.log1p(self.shrunk.excess.diagonal()))
+        following = [own[k + 1 :] for k in range(n_classes)]
+        apart = np.repeat(own, np.arange(n_classes)[::-1])
+        apart += np.concatenate(following)
+        rows, columns = self._classes[excess.row], self._classes[excess.col]
+        beside = rows != columns
+        first, second = np.minimum(rows, columns)[beside], np.maximum(rows, columns)[beside]
+        places = first * n_classes - first * (first + 1) // 2 + second - first - 1
+        apart -= np.bincount(places, 0.5 * np.log1p(excess.data[beside]), len(apart))
+        return apart
+
     def cell(self, true: Any, pred: Any) -> EstimatedCell:
         """Return one cell by the names of its classes, with its interval and its count."""
         i, j = self.source.index_of([true, pred]).tolist()
@@ -210,7 +230,8 @@ class BiEstimate:
         known = (place[rows] >= 0) & (place[columns] >= 0)
         ends = np.full((2, len(rows)), np.nan)
         cells = place[rows[known]], place[columns[known]]
-        ends[:, known] = self._balanced.intervals(self.level, cells)
+        chosen = Chosen(len(self._classes), cells)
+        ends[:, known] = self._balanced.intervals(self.level, chosen)
         return ends[0], ends[1]
 
     def row(self, true: Any) -> FloatArray:
@@ -253,7 +274,7 @@ class BiEstimate:
                 f" {len(self.labels):,}.",
                 hint="`cell` has an interval for any number of classes, and so has `separability`.",
             )
-        low, high = self._balanced.intervals(self.level)
+        low, high = self._balanced.intervals(self.level, Chosen(len(self._classes)))
         return self._spread(low), self._spread(high)
 
     def _row(self, position: int) -> FloatArray:
@@ -381,7 +402,7 @@ def estimate_quietly(
     share = 1.0
     if classes is None:
         classes = two_sided(cm)
-        share = len(classes) / len(_labelled_classes(sparse.csr_array(cm.counts)))
+        share = len(classes) / len(_labelled_classes(sparse.csr_array(cm._square.entries)))
     counts, uneven, unit = _effective(cm, classes)
     balanced = balance(shrink(counts), counts, uneven)
     return BiEstimate(cm, level, classes, balanced, unit, share)
@@ -462,13 +483,11 @@ def _effective(
     not see. Where the weights in a cell differ from those of its row, the cell varies more or less
     than its effective samples, which the second matrix says: 0 means as much.
     """
-    counts, variances = (
-        sparse.csr_array(part, dtype=np.float64)[classes][:, classes]
-        for part in (cm.counts, steady_variances(cm))
-    )
+    counts = sparse.csr_array(cm._square.entries, dtype=np.float64)[classes][:, classes]
     unit = np.ones(len(classes))
     if not cm.is_weighted:
         return counts, sparse.csr_array(counts.shape), unit
+    variances = steady_variances(cm)[classes][:, classes]
     sums, noise = (np.asarray(part.sum(axis=1)) for part in (counts, variances))
     np.divide(noise, sums, out=unit, where=sums > 0)
     samples = sparse.csr_array(sparse.diags_array(1 / unit) @ counts)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from scipy.special import betaincinv, ndtri
 from deconfuse.scaling.problem import bistochastic
 from deconfuse.scaling.solve import solve
 from deconfuse.statistics.luce import ShrunkCounts
-from deconfuse.statistics.sensitivity import FewCells, Sensitivity
+from deconfuse.statistics.sensitivity import Chosen, FewCells, Sensitivity
 from deconfuse.statistics.uncertainty import score_interval
 
 __all__ = ["Balanced", "balance"]
@@ -81,15 +80,13 @@ class Balanced:
         excess = self.shrunk.excess[[position], :].toarray()[0]
         return np.asarray((1.0 + excess) * self.left[position] * self.right)
 
-    def intervals(
-        self, level: float, cells: Any = (slice(None), slice(None))
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the intervals of all cells, or of those at an index."""
+    def intervals(self, level: float, cells: Chosen) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals of cells."""
         matrix = self.matrix
+        values = cells.of(matrix)
         if len(matrix) == 1:
             # There is no other class to be taken for.
-            return matrix[cells].copy(), matrix[cells].copy()
-        factors = np.outer(self.left / self.shrunk.rows, self.right / self.shrunk.columns)
+            return values.copy(), values.copy()
         x, y = self._products
         # In place, as in `Sensitivity`: fresh memory would take as long as the numbers.
         shrunk_noise = self._noise.toarray()
@@ -98,24 +95,21 @@ class Balanced:
         shrunk_noise *= y
         few = FewCells.if_faster(self.shrunk.excess, self.left, self.right)
         sensitivity = Sensitivity.of(matrix, few)
-        variances = sensitivity.variances(shrunk_noise)
-        moved = np.add.outer(*self._level_moves)
-        moved *= matrix
+        variances = sensitivity.variances(shrunk_noise, cells)
+        moved = cells.outer(np.add, *self._level_moves)
+        moved *= values
         variances += np.multiply(moved, self.shrunk.level_variance * moved, out=moved)
-        hit_variances = variances.diagonal() + self._class_noise
-        effects = np.square(sensitivity.own_effects, out=moved)
-        variances -= np.multiply(effects, shrunk_noise, out=shrunk_noise)
-        seen = self.counts.toarray() * factors
-        noise = factors * (1.0 + self.uneven.toarray()) if self.uneven.nnz else factors
-        parts = (effects[cells] * noise[cells], variances[cells])
-        low, high = _error_interval(matrix[cells], seen[cells], noise[cells], parts, level)
-        hits = np.eye(len(matrix), dtype=bool)[cells]
-        for end, diagonal in zip(
-            (low, high),
-            _beta_interval(matrix.diagonal(), hit_variances, level),
-            strict=True,
-        ):
-            end[hits] = np.broadcast_to(diagonal, matrix.shape)[cells][hits]
+        at, classes = cells.diagonal
+        hit_variances = variances[at] + self._class_noise[classes]
+        effects = np.square(sensitivity.effects(cells), out=moved)
+        variances -= effects * cells.of(shrunk_noise)
+        left, right = self.left / self.shrunk.rows, self.right / self.shrunk.columns
+        noise = cells.outer(np.multiply, left, right)
+        seen = cells.of_sparse(self.counts) * noise
+        if self.uneven.nnz:
+            noise *= 1.0 + cells.of_sparse(self.uneven)
+        low, high = _error_interval(values, seen, noise, (effects * noise, variances), level)
+        low[at], high[at] = _beta_interval(matrix.diagonal()[classes], hit_variances, level)
         return low, high
 
     def interval(self, i: int, j: int, level: float) -> tuple[float, float]:

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas, lapack
 
-__all__ = ["FewCells", "JointNoise", "Sensitivity"]
+from deconfuse.counts import dense
+
+__all__ = ["Chosen", "FewCells", "JointNoise", "Sensitivity"]
 
 FloatArray = NDArray[np.float64]
 
@@ -31,6 +33,57 @@ FloatArray = NDArray[np.float64]
 _BLOCK = 128
 # From so many classes on, and up to such a share of all cells, products of cells are faster.
 _MANY_CLASSES, _FEW = 256, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """All cells of a square matrix, or some.
+
+    Attributes
+    ----------
+    n_classes : int
+    places : tuple of two ndarray of int, optional
+        Rows and columns of the cells. By default all.
+    """
+
+    n_classes: int
+    places: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+
+    def of(self, matrix: FloatArray) -> FloatArray:
+        """Return these cells; all are the matrix itself."""
+        return matrix if self.places is None else matrix[self.places]
+
+    def of_sparse(self, matrix: sparse.csr_array) -> FloatArray:
+        """Return these cells of a sparse matrix."""
+        return dense(matrix) if self.places is None else dense(matrix[self.places]).ravel()
+
+    def outer(
+        self,
+        how: np.ufunc,
+        rows: FloatArray,
+        columns: FloatArray,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return a function of numbers of row and column; that of all cells in the memory given."""
+        if self.places is None:
+            return np.asarray(how.outer(rows, columns, out=out))
+        i, j = self.places
+        return np.asarray(how(rows[i], columns[j]))
+
+    def set_diagonal(self, values: FloatArray, diagonal: FloatArray) -> None:
+        """Set the values of those cells that are on the diagonal."""
+        at, classes = self.diagonal
+        values[at] = diagonal[classes]
+
+    @cached_property
+    def diagonal(self) -> tuple[Any, NDArray[np.intp]]:
+        """Where cells of the diagonal are among these, and of which classes."""
+        if self.places is None:
+            every = np.arange(self.n_classes)
+            return (every, every), every
+        i, j = self.places
+        at = np.flatnonzero(i == j)
+        return at, i[at]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +116,9 @@ class FewCells:
 
     def times(self, other: FloatArray) -> FloatArray:
         """Return the product with a dense matrix."""
-        result = self.cells @ other
-        result += np.multiply.outer(self.left, np.einsum("k,kj->j", self.right, other))
-        return np.asarray(result)
+        result = np.asarray(self.cells @ other)
+        sums = np.einsum("k,kj->j", self.right, other)
+        return np.asarray(blas.dger(1.0, sums, self.left, a=result.T, overwrite_a=1).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +135,10 @@ class Sensitivity:
         The diagonal of ``P + Q``. Where the matrix is close to the identity nearly all of it
         cancels, so it is computed apart, with all its digits.
     hit_effects : ndarray of shape (n,)
-        The diagonal of ``own_effects``, likewise.
+        By how much cells of the diagonal move with noise of their own, likewise.
+    moves : ndarray of shape (n, n)
+        The matrix minus the identity, likewise: on the diagonal are minus the sums of the other
+        entries of a column.
     few : FewCells, optional
         The same matrix, where products with it are faster so.
     """
@@ -92,6 +148,7 @@ class Sensitivity:
     cross_block: FloatArray
     hit_sums: FloatArray
     hit_effects: FloatArray
+    moves: FloatArray
     few: FewCells | None = None
 
     @classmethod
@@ -100,28 +157,34 @@ class Sensitivity:
         inverse = _laplacian_inverse(matrix, few)
         # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
         d = _without_column_sums(matrix.copy())
-        cross = _times_transposed(
-            inverse, d.T, few and few.with_diagonal(d.diagonal()).transposed()
-        )
+        if few is None:
+            cross = _product(inverse, d)
+        else:
+            # As the inverse is symmetric.
+            few_moves = few.with_diagonal(d.diagonal())
+            cross = np.ascontiguousarray(few_moves.transposed().times(inverse).T)
         sums = -cross.diagonal()
         effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
         cross += inverse
-        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects, few)
+        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects, d, few)
 
     @cached_property
     def column_block(self) -> FloatArray:
         return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
 
-    @cached_property
-    def own_effects(self) -> FloatArray:
-        """By how much each cell moves with noise of its own: 1 - B_ij (P_ii + 2 Q_ij + S_jj)."""
+    def effects(self, cells: Chosen) -> FloatArray:
+        """Return by how much cells move with noise of their own.
+
+        That is 1 - B_ij (P_ii + 2 Q_ij + S_jj).
+        """
         column_diagonal = 1.0 - np.einsum("ij,ij->j", self.matrix, self.cross_block)
-        effects = -2.0 * self.cross_block
-        effects -= self.row_block.diagonal()[:, None]
-        effects -= column_diagonal
-        effects *= self.matrix
-        effects += 1.0
-        np.fill_diagonal(effects, self.hit_effects)
+        effects = cells.outer(np.add, self.row_block.diagonal(), column_diagonal)
+        cross = cells.of(self.cross_block)
+        effects += cross
+        effects += cross
+        effects *= cells.of(self.matrix)
+        np.subtract(1.0, effects, out=effects)
+        cells.set_diagonal(effects, self.hit_effects)
         return effects
 
     def change(self, noise: FloatArray) -> FloatArray:
@@ -132,8 +195,8 @@ class Sensitivity:
         result: FloatArray = noise + self.matrix * (dx[..., :, None] + dy[..., None, :])
         return result
 
-    def variances(self, noise: FloatArray) -> FloatArray:
-        """Return the variance of every cell, for independent noise of these variances.
+    def variances(self, noise: FloatArray, cells: Chosen | None = None) -> FloatArray:
+        """Return the variances of cells, by default of all, for independent noise of these.
 
         The diagonal of ``noise`` is written to, and is at the end as it was.
 
@@ -149,17 +212,19 @@ class Sensitivity:
         minus the sums of the other entries of a column on the diagonal. Then F = E - D diag(c), and
         A = diag(E 1) + H + Hᵀ with H = -E - (E + F) Dᵀ / 2: hits do not come into it.
         """
-        b, p, q = self.matrix, self.row_block, self.cross_block
+        b, p, q, d = self.matrix, self.row_block, self.cross_block, self.moves
         columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
         # Two or three products of matrices are most of the time. All else is done in the memory of
         # two matrices, since fresh memory for every term would take as long again.
-        d, e = _without_column_sums(b.copy()), _without_column_sums(noise)
+        e = _without_column_sums(noise)
         on_diagonal = np.s_[:: len(b) + 1]
-        one = d * columns
+        one = d * (columns / 2)
         one -= e
-        one -= e
-        one *= 0.5
-        other = _times_transposed(one, d, self.few and self.few.with_diagonal(d.diagonal()))
+        # H + E, or its transpose: the sum of H and its transpose is the same.
+        if self.few is None:
+            other = _product(one, d.T)
+        else:
+            other = self.few.with_diagonal(d.diagonal()).times(one.T)
         other -= e
         w_variances = np.add(other, other.T, out=one)
         w_variances.reshape(-1)[on_diagonal] += e.sum(axis=1)
@@ -178,18 +243,23 @@ class Sensitivity:
         row_half += (d.sum(axis=1) - d.diagonal()) * hits - shared.sum(axis=1)
         row_half /= b.sum(axis=1)
         column_half -= shared.sum(axis=0) + d.diagonal() * hits
-        shared *= 2
-        by_both = np.add.outer(row_half - hits, column_half - hits, out=other)
-        shared += np.multiply(by_both, b, out=other)
-        shared.reshape(-1)[on_diagonal] = b.diagonal() * (row_half + column_half)
-        shared *= b
         np.fill_diagonal(noise, own_noise)
-        own = np.multiply(self.own_effects, 2, out=other)
+        if cells is None:
+            cells = Chosen(len(b))
+        matrix, found = cells.of(b), cells.of(shared)
+        found *= 2
+        by_both = cells.outer(np.add, row_half - hits, column_half - hits, out=other)
+        by_both *= matrix
+        found += by_both
+        cells.set_diagonal(found, b.diagonal() * (row_half + column_half))
+        found *= matrix
+        own = self.effects(cells)
+        own *= 2
         own -= 1
-        own *= noise
-        shared += own
+        own *= cells.of(noise)
+        found += own
         # Differences of nearly equal numbers, where a cell hardly moves.
-        return np.maximum(shared, 0.0, out=shared)
+        return np.maximum(found, 0.0, out=found)
 
     def covariances(self, other: Sensitivity, joint: JointNoise) -> FloatArray:
         """Return the covariance of every cell with the same cell of another matrix.
@@ -311,11 +381,6 @@ def _product(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> Flo
     return out
 
 
-def _times_transposed(a: FloatArray, b: FloatArray, few: FewCells | None) -> FloatArray:
-    """Return ``a @ b.T``, where ``few`` is ``b`` too, or None."""
-    return _product(a, b.T) if few is None else np.ascontiguousarray(few.times(a.T).T)
-
-
 def _without_column_sums(matrix: FloatArray) -> FloatArray:
     """Give a matrix a diagonal that makes the sum of each column zero."""
     np.fill_diagonal(matrix, 0.0)
@@ -333,7 +398,8 @@ def _laplacian(matrix: FloatArray, few: FewCells | None) -> FloatArray:
         products = blas.dsyrk(-1.0, matrix.T, trans=1, lower=1)
         _mirror_lower_triangle(products)
     else:
-        products = np.asfortranarray(few.times(-matrix.T))
+        products = few.times(matrix.T)
+        np.negative(products, out=products)
     return _without_column_sums(products.T)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,11 @@ __all__ = ["ShareSums"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+PlaceArray = NDArray[np.intp]
 
-_FIRST_STEPS, _STEPS = 7, 100
+_STEPS = 100
+# Columns that are found are left out when less than this share of them is still open.
+_FEWER = 0.8
 _TOLERANCE = 1e-6
 _LONGEST_STEP, _LONGEST_WAY = 3.0, 300.0
 # Three moments do not say more of a distribution than this.
@@ -74,7 +77,7 @@ class ShareSums:
         differs = np.abs(away) > 1e-12
         goal = np.log(np.where(differs, np.abs(away), 1.0))
 
-        def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
+        def gap(part: ShareSums, chosen: PlaceArray, log_size: FloatArray) -> FloatArray:
             plain, _, _ = part._moments(sign[chosen] * np.exp(log_size))
             return np.where(differs[chosen], log_size + _log(plain) - goal[chosen], 0.0)
 
@@ -96,7 +99,7 @@ class ShareSums:
         # A column without samples has no lower end, one with all samples no higher end.
         has_end = self.sums > 0 if sign > 0 else self.sums < len(self.rows) - 1e-12
 
-        def gap(part: ShareSums, chosen: BoolArray, log_size: FloatArray) -> FloatArray:
+        def gap(part: ShareSums, chosen: PlaceArray, log_size: FloatArray) -> FloatArray:
             plain, variance, third = part._moments(sign * np.exp(log_size))
             goal = _skewed_deviate(z, sign * _skew(variance, third))
             reached = log_size + _log(plain) - _log(variance) / 2 - np.log(goal)
@@ -107,15 +110,39 @@ class ShareSums:
         return np.where(has_end, slope * self._moments(slope)[0], 0.0)
 
     def _root(
-        self, gap: Callable[[ShareSums, BoolArray, FloatArray], FloatArray], start: FloatArray
+        self, gap: Callable[[ShareSums, PlaceArray, FloatArray], FloatArray], start: FloatArray
     ) -> FloatArray:
-        """Return where a function of some columns is zero; the last columns are solved alone."""
-        every = np.ones(self.n_columns, dtype=bool)
-        root, is_done = _increasing_root(partial(gap, self, every), start, _FIRST_STEPS)
-        rest = ~is_done
-        if rest.any():
-            alone = partial(gap, self._only(rest), rest)
-            root[rest], _ = _increasing_root(alone, root[rest], _STEPS)
+        """Return where an increasing function, one of each column, is zero.
+
+        By secants in a bracket. Columns whose root is found cost nothing more.
+        """
+        root = np.clip(start, -_LONGEST_WAY, _LONGEST_WAY)
+        part, columns = self, np.arange(self.n_columns)
+        at, value = root, gap(part, columns, root)
+        # A bracket far wider than needed, but finite.
+        low, high = np.full_like(at, -_LONGEST_WAY), np.full_like(at, _LONGEST_WAY)
+        slope, before = np.ones_like(at), np.full_like(at, np.inf)
+        for _ in range(_STEPS):
+            low, high = np.where(value < 0, at, low), np.where(value >= 0, at, high)
+            step = np.clip(-value / slope, -_LONGEST_STEP, _LONGEST_STEP)
+            is_open = np.minimum(np.abs(step), high - low) >= _TOLERANCE
+            root[columns] = at
+            if not is_open.any():
+                break
+            if np.count_nonzero(is_open) < _FEWER * len(columns):
+                part, columns = part._only(is_open), columns[is_open]
+                state = at, value, low, high, slope, step, before
+                at, value, low, high, slope, step, before = (each[is_open] for each in state)
+            moved = at + step
+            # Where the function bends, secants come from one side and hardly get closer.
+            is_slow = (2 * np.abs(value) > before) & (high - low < _LONGEST_STEP)
+            np.copyto(moved, (low + high) / 2, where=(moved < low) | (moved > high) | is_slow)
+            before = np.abs(value)
+            fresh = gap(part, columns, moved)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                secant = (fresh - value) / (moved - at)
+            slope = np.where(np.isfinite(secant) & (secant > 0.05), secant, slope)
+            at, value = moved, fresh
         return root
 
     def _only(self, chosen: BoolArray) -> ShareSums:
@@ -239,37 +266,3 @@ def _normal_deviate(z: FloatArray, skew: FloatArray) -> FloatArray:
 
 def _log(values: FloatArray) -> FloatArray:
     return np.log(np.maximum(values, 1e-300))
-
-
-def _increasing_root(
-    function: Callable[[FloatArray], FloatArray], start: FloatArray, n_steps: int
-) -> tuple[FloatArray, BoolArray]:
-    """Return where an increasing function, one of each column, is zero, and whether it is.
-
-    By secants in a bracket.
-    """
-    # A bracket far wider than needed, but finite.
-    low, high = np.full_like(start, -_LONGEST_WAY), np.full_like(start, _LONGEST_WAY)
-    width = before = high - low
-    at = np.clip(start, -_LONGEST_WAY, _LONGEST_WAY)
-    value = function(at)
-    slope = np.ones_like(at)
-    is_done = np.zeros(len(at), dtype=bool)
-    for _ in range(n_steps):
-        low, high = np.where(value < 0, at, low), np.where(value >= 0, at, high)
-        step = np.clip(-value / slope, -_LONGEST_STEP, _LONGEST_STEP)
-        before, width = width, high - low
-        is_done = np.minimum(np.abs(step), width) < _TOLERANCE
-        if is_done.all():
-            break
-        moved = at + step
-        # Where the function bends, secants come from one side and hardly narrow the bracket.
-        is_slow = (2 * width > before) & (width < _LONGEST_STEP)
-        halve = (moved < low) | (moved > high) | (is_slow & (np.abs(step) > _TOLERANCE))
-        np.copyto(moved, (low + high) / 2, where=halve)
-        fresh = function(moved)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            secant = (fresh - value) / (moved - at)
-        slope = np.where(np.isfinite(secant) & (secant > 0.05), secant, slope)
-        at, value = moved, fresh
-    return at, is_done

@@ -120,11 +120,9 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
             hint="merge classes with `merge_classes`.",
         )
     from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
 
-    logs = np.log(estimate.matrix)
-    apart = np.add.outer(logs.diagonal(), logs.diagonal()) - (logs + logs.T)
-    condensed = np.maximum(0.5 * squareform(apart, checks=False), 0.0)
+    condensed = estimate.distances
+    np.maximum(condensed, 0.0, out=condensed)
     unknown = np.isnan(condensed)
     if unknown.any():
         condensed[unknown] = condensed[~unknown].max(initial=0.0)
