@@ -32,6 +32,7 @@ PARTS = {
     "training": "Training the paper's networks",
     "growth": "How time and memory grow",
     "imports": "Import time",
+    "tracking": "Logging one matrix to a tracker, against its budget",
     "page": "The page of a thousand classes, against its budget",
     "coverage": "Coverage of 95 % intervals by the expected count of a cell, in percent",
     "designs": "Coverage of 95 % intervals for stratified and weighted test sets, in percent",

@@ -25,6 +25,7 @@ from benchmarks.timing import best_time
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAINT, SWITCH, SIZE, WRITE = 2.0, 0.1, 5e6, 30.0
+_TURNS = 6
 
 # From the click to the frame that shows it: each method at its best of several, then the slowest.
 SWITCHING = """
@@ -60,7 +61,6 @@ def _writing(quick: bool) -> list[dict[str, Any]]:
     many = sparse_classifier(n_many, 0.8, 20 * n_many, np.random.default_rng(0)).astype(int)
     bi = dc.normalize(dc.ConfusionMatrix.from_counts(counts))
     filled = counts + bi.epsilon
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         acts = {
@@ -72,9 +72,12 @@ def _writing(quick: bool) -> list[dict[str, Any]]:
             f"{n_classes:,} classes: writing a page": lambda: dc.report(_fresh(counts), path),
             f"{n_many:,} classes: writing a page": lambda: dc.report(_fresh(many), path),
         }
-        for case, act in acts.items():
-            seconds, _ = best_time(act, at_least=2.0, most=30)
-            rows.append({"case": case, "peer": "deconfuse", "seconds": seconds})
+        best = dict.fromkeys(acts, float("inf"))
+        # In turns, so that a busy moment of the machine hits them alike.
+        for _ in range(1 if quick else _TURNS):
+            for case, act in acts.items():
+                best[case] = min(best[case], best_time(act, at_least=0.4, most=10)[0])
+    rows = [{"case": case, "peer": "deconfuse", "seconds": best[case]} for case in acts]
     unit = rows[0]["seconds"]
     for row in rows:
         row["ratio"] = row["seconds"] / unit

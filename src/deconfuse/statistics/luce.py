@@ -545,6 +545,7 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, FloatArr
     signs = np.concatenate([np.ones(n_pairs), -np.ones(n_pairs)])
     places = (np.tile(np.arange(n_pairs), 2), np.concatenate([seen.high, seen.low]))
     difference = sparse.csr_array((signs, places), shape=(n_pairs, n_classes))
+    transposed = sparse.csr_array(difference.T)
     size = log_hits - log_hits.mean()
     kappa, ridge = _fit_slope(seen, difference, size)
     stiffness = ridge / (ridge * float(size @ size) + 1.0)
@@ -552,19 +553,19 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, FloatArr
     for _ in range(_NEWTON_STEPS):
         share = expit(difference @ bias)
         kappa = _KAPPA - stiffness * float(size @ (bias + _KAPPA * size))
-        gradient = difference.T @ (seen.forward - seen.total * share)
+        gradient = transposed @ (seen.forward - seen.total * share)
         gradient -= ridge * (bias + kappa * size)
-        laplacian = sparse.csr_array(
-            difference.T @ sparse.diags_array(seen.total * share * (1 - share)) @ difference
-        )
+        weight = seen.total * share * (1 - share)
         operator = LinearOperator(
             (n_classes, n_classes),
-            matvec=lambda v, laplacian=laplacian: (
-                laplacian @ v + ridge * (v - stiffness * float(size @ v) * size)
+            matvec=lambda v, weight=weight: (
+                transposed @ (weight * (difference @ v))
+                + ridge * (v - stiffness * float(size @ v) * size)
             ),
             dtype=np.float64,
         )
-        scales = sparse.diags_array(1.0 / (laplacian.diagonal() + ridge))
+        own = 1.0 / (abs(transposed) @ weight + ridge)
+        scales = sparse.diags_array(own)
         step, _ = cg(operator, gradient, rtol=1e-10, M=scales)
         longest = float(np.abs(step).max())
         bias = bias + step * min(1.0, _LONGEST_STEP / max(longest, _LONGEST_STEP))
@@ -574,7 +575,6 @@ def _fit_bias(pairs: _Pairs, log_hits: FloatArray) -> tuple[FloatArray, FloatArr
     effects = 0.5 * (columns * rows.sum() - rows * columns.sum())
     effects /= max(_all_chances(rows, columns), _HALF**2)
     moves, _ = cg(operator, effects, rtol=1e-4, M=scales)
-    own = 1.0 / (laplacian.diagonal() + ridge)
     return np.asarray(bias), np.asarray(own), float(effects @ moves)
 
 
