@@ -82,14 +82,23 @@ class Counts:
         """Whether variances differ from the cells."""
         return self.variances is not self.cells
 
-    @property
+    @cached_property
     def total(self) -> int | float:
         """Sum of all cells."""
         return self.cells.sum().item()
 
     def sums(self, axis: int) -> npt.NDArray[Any]:
         """Return the sums along an axis."""
-        return np.asarray(self.cells.sum(axis=axis))
+        return self._sums[axis].copy()
+
+    def variance_sums(self, axis: int) -> npt.NDArray[Any]:
+        """Return the sums of variances along an axis."""
+        return np.asarray(self.variances.sum(axis=axis)) if self.is_weighted else self.sums(axis)
+
+    @cached_property
+    def _sums(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Those of columns and of rows; added up once, since many ask for them."""
+        return np.asarray(self.cells.sum(axis=0)), np.asarray(self.cells.sum(axis=1))
 
     def dense(self) -> npt.NDArray[Any]:
         """Return the cells as one array."""

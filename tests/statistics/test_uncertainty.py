@@ -71,7 +71,7 @@ def test_linear_change_is_the_derivative(seed: int, n_classes: int) -> None:
     n = normalize(counts, "bi", epsilon=0.0)
     matrix = np.asarray(n.matrix)
     shift = 1e-5 * rng.normal(size=counts.shape)
-    change = Sensitivity.of(matrix).change(np.outer(n.left, n.right) * shift)
+    change = Sensitivity(matrix).change(np.outer(n.left, n.right) * shift)
     moved = np.asarray(normalize(counts + shift, "bi", epsilon=0.0).matrix)
     np.testing.assert_allclose(change, moved - matrix, atol=1e-3 * np.abs(change).max())
     np.testing.assert_allclose(change.sum(axis=0), 0, atol=1e-12)

@@ -102,13 +102,13 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     total = max(float(labels.sum()), np.finfo(float).tiny)
     one_sided = (labels == 0) | (predictions == 0)
     # In effective samples, since weights may be of any size.
-    enough = labels**2 >= _MANY * np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
+    enough = labels**2 >= _MANY * np.asarray(cm._square.variance_sums(1), dtype=np.float64)
     never_right = ~one_sided & enough & (cm.counts.diagonal() == 0)
     inside = np.flatnonzero(~never_right)
     numbers = np.full((4, len(labels)), np.nan)
     if len(inside):
         inside = inside[two_sided(part_of(cm, inside))]
-        numbers[:, inside] = _ratios(part_of(cm, inside), level)
+        numbers[:, inside] = _ratios(cm, inside, level)
     numbers[:, one_sided] = np.nan
     ratio, _, _, p_values = numbers
     is_sure = p_values < 1 - level
@@ -129,41 +129,45 @@ def class_biases(cm: ConfusionMatrix, level: float) -> tuple[ClassBias, ...]:
     return tuple(ClassBias(*row) for row in zip(cm.labels, *lists, verdicts, strict=True))
 
 
-def _ratios(cm: ConfusionMatrix, level: float) -> FloatArray:
-    """Return ratio, low end, high end and p-value of each class; NaN for classes without labels."""
-    labels = np.asarray(cm.label_counts, dtype=np.float64)
-    seen = labels > 0
-    result = np.full((4, len(labels)), np.nan)
+def _ratios(cm: ConfusionMatrix, inside: NDArray[np.intp], level: float) -> FloatArray:
+    """Return ratio, low end, high end and p-value of some classes; NaN for those without labels."""
+    sums, seen = _share_sums(cm, inside)
+    result = np.full((4, len(inside)), np.nan)
     if seen.any():
-        sums = _share_sums(cm, labels)
         result[:3] = sums.sums, *sums.interval(level)
         # Where all samples are of one class, nothing says what the others would be taken for.
         result[3, seen] = holm(sums.p_values(1.0)[seen]) if seen.sum() > 1 else 1.0
     return result
 
 
-def _share_sums(cm: ConfusionMatrix, labels: FloatArray) -> ShareSums:
-    """Return the column sums of the row-normalized matrix, over classes seen."""
-    counts = cm._square.entries
-    spread = np.asarray(cm.variances.sum(axis=1), dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        row_sizes = labels**2 / spread
-    some = counts.data > 0
-    rows, columns, values = counts.row[some], counts.col[some], counts.data[some]
-    share = np.minimum(values / labels[rows], 1.0)
+def _share_sums(
+    cm: ConfusionMatrix, inside: NDArray[np.intp]
+) -> tuple[ShareSums, NDArray[np.bool_]]:
+    """Return the column sums of the row-normalized matrix of some classes, and who has labels."""
+    entries, n_classes = cm._square.entries, len(inside)
+    place = np.full(cm.n_classes, -1)
+    place[inside] = np.arange(n_classes)
+    rows, columns = place[entries.row], place[entries.col]
+    kept = (rows >= 0) & (columns >= 0) & (entries.data > 0)
+    rows, columns, counts = rows[kept], columns[kept], entries.data[kept].astype(np.float64)
+    noise = cm._square.entry_variances[kept].astype(np.float64) if cm.is_weighted else counts
+    labels, spread = (np.bincount(rows, each, n_classes) for each in (counts, noise))
+    seen = labels > 0
+    row_sizes = np.divide(labels**2, spread, out=np.zeros(n_classes), where=seen)
+    share = np.minimum(counts / labels[rows], 1.0)
     sizes = row_sizes[rows]
     if cm.is_weighted:
         # Samples as effective as the variance of the share says, where it says anything.
-        own = cm._square.entry_variances[some]
-        variance = ((1 - 2 * share) * own + share**2 * spread[rows]) / labels[rows] ** 2
+        variance = ((1 - 2 * share) * noise + share**2 * spread[rows]) / labels[rows] ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = share * (1 - share) / variance
         sizes = np.where((share < 1) & (variance > 0), effective, sizes)
-    return ShareSums(
-        columns=columns.astype(np.intp),
+    sums = ShareSums(
+        columns=columns,
         hits=share * sizes,
         sizes=sizes,
         row_sizes=row_sizes[rows],
-        rows=np.sort(row_sizes[labels > 0]),
-        n_columns=len(labels),
+        rows=np.sort(row_sizes[seen]),
+        n_columns=n_classes,
     )
+    return sums, seen

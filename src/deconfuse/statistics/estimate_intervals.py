@@ -94,7 +94,7 @@ class Balanced:
         shrunk_noise *= x[:, None]
         shrunk_noise *= y
         few = FewCells.if_faster(self.shrunk.excess, self.left, self.right)
-        sensitivity = Sensitivity.of(matrix, few)
+        sensitivity = Sensitivity(matrix, few)
         variances = sensitivity.variances(shrunk_noise, cells)
         moved = cells.outer(np.add, *self._level_moves)
         moved *= values

@@ -365,7 +365,7 @@ def per_class(cm: ConfusionMatrix, level: float = 0.95) -> PerClass:
     hits, n, predicted = _hits(cm), _labels(cm), _predictions(cm)
     hit_variances = np.asarray(cm.variances.diagonal(), dtype=np.float64)
     row_variances = _row_variances(cm)
-    column_variances = np.asarray(cm.variances.sum(axis=0), dtype=np.float64).ravel()
+    column_variances = np.asarray(cm._square.variance_sums(0), dtype=np.float64).ravel()
     involved = n + predicted - hits
     jaccard = _shares(hits, involved, row_variances + column_variances - hit_variances, level)
     return PerClass(
@@ -420,4 +420,4 @@ def _predictions(cm: ConfusionMatrix) -> FloatArray:
 
 
 def _row_variances(cm: ConfusionMatrix) -> FloatArray:
-    return np.asarray(cm.variances.sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(cm._square.variance_sums(1), dtype=np.float64).ravel()

@@ -95,7 +95,7 @@ class Side:
     @cached_property
     def sensitivity(self) -> Sensitivity:
         """How the matrix moves when the counts do."""
-        return Sensitivity.of(self.matrix)
+        return Sensitivity(self.matrix)
 
     @property
     def exposures(self) -> FloatArray:

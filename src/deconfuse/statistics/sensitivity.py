@@ -102,8 +102,10 @@ class FewCells:
         n_classes = len(left)
         if n_classes < _MANY_CLASSES or cells.nnz > _FEW * n_classes**2:
             return None
-        scaled = sparse.diags_array(left) @ sparse.csr_array(cells) @ sparse.diags_array(right)
-        return cls(sparse.csr_array(scaled), rest * left, right)
+        known = sparse.coo_array(cells)
+        scaled = known.data * left[known.row] * right[known.col]
+        places = (known.row, known.col)
+        return cls(sparse.csr_array((scaled, places), shape=known.shape), rest * left, right)
 
     def transposed(self) -> FewCells:
         return FewCells(sparse.csr_array(self.cells.T), self.right, self.left)
@@ -129,47 +131,57 @@ class Sensitivity:
     ----------
     matrix : ndarray of shape (n, n)
         Doubly stochastic.
-    row_block, cross_block, column_block : ndarray of shape (n, n)
-        ``P``, ``Q`` and ``S`` of the module's formulas.
-    hit_sums : ndarray of shape (n,)
-        The diagonal of ``P + Q``. Where the matrix is close to the identity nearly all of it
-        cancels, so it is computed apart, with all its digits.
-    hit_effects : ndarray of shape (n,)
-        By how much cells of the diagonal move with noise of their own, likewise.
-    moves : ndarray of shape (n, n)
-        The matrix minus the identity, likewise: on the diagonal are minus the sums of the other
-        entries of a column.
     few : FewCells, optional
         The same matrix, where products with it are faster so.
     """
 
     matrix: FloatArray
-    row_block: FloatArray
-    cross_block: FloatArray
-    hit_sums: FloatArray
-    hit_effects: FloatArray
-    moves: FloatArray
     few: FewCells | None = None
 
-    @classmethod
-    def of(cls, matrix: FloatArray, few: FewCells | None = None) -> Sensitivity:
-        """Return the sensitivity of a doubly stochastic matrix."""
-        inverse = _laplacian_inverse(matrix, few)
-        # With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj.
-        d = _without_column_sums(matrix.copy())
-        if few is None:
-            cross = _product(inverse, d)
+    @cached_property
+    def moves(self) -> FloatArray:
+        """The matrix minus the identity, with all digits on the diagonal: from the other entries.
+
+        So the sum of each column is zero.
+        """
+        return _without_column_sums(self.matrix.copy())
+
+    @cached_property
+    def _few_moves(self) -> FewCells | None:
+        return self.few and self.few.with_diagonal(self.moves.diagonal())
+
+    @cached_property
+    def row_block(self) -> FloatArray:
+        """``P`` of the module's formulas."""
+        return _laplacian_inverse(self.matrix, self.few)
+
+    @property
+    def cross_block(self) -> FloatArray:
+        """``Q`` of the module's formulas."""
+        return self._crossed[0]
+
+    @cached_property
+    def _crossed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """``Q``, the diagonal of ``P + Q``, and by how much hits move with noise of their own.
+
+        Where the matrix is close to the identity nearly all of the last two cancels, so they are
+        computed apart, with all their digits: with D = B - I, Q is -P - P D, and a hit moves by
+        -D_jj - B_jj (Dᵀ P D)_jj.
+        """
+        d = self.moves
+        if self._few_moves is None:
+            cross = _product(self.row_block, d)
         else:
-            # As the inverse is symmetric.
-            few_moves = few.with_diagonal(d.diagonal())
-            cross = np.ascontiguousarray(few_moves.transposed().times(inverse).T)
-        sums = -cross.diagonal()
-        effects = -d.diagonal() - matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
-        cross += inverse
-        return cls(matrix, inverse, np.negative(cross, out=cross), sums, effects, d, few)
+            # P is symmetric.
+            cross = np.ascontiguousarray(self._few_moves.transposed().times(self.row_block).T)
+        hit_sums = -cross.diagonal()
+        hit_effects = -d.diagonal() - self.matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
+        cross += self.row_block
+        return np.negative(cross, out=cross), hit_sums, hit_effects
 
     @cached_property
     def column_block(self) -> FloatArray:
+        """``S`` of the module's formulas."""
         return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
 
     def effects(self, cells: Chosen) -> FloatArray:
@@ -184,7 +196,7 @@ class Sensitivity:
         effects += cross
         effects *= cells.of(self.matrix)
         np.subtract(1.0, effects, out=effects)
-        cells.set_diagonal(effects, self.hit_effects)
+        cells.set_diagonal(effects, self._crossed[2])
         return effects
 
     def change(self, noise: FloatArray) -> FloatArray:
@@ -212,7 +224,7 @@ class Sensitivity:
         minus the sums of the other entries of a column on the diagonal. Then F = E - D diag(c), and
         A = diag(E 1) + H + Hᵀ with H = -E - (E + F) Dᵀ / 2: hits do not come into it.
         """
-        b, p, q, d = self.matrix, self.row_block, self.cross_block, self.moves
+        b, d = self.matrix, self.moves
         columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
         # Two or three products of matrices are most of the time. All else is done in the memory of
         # two matrices, since fresh memory for every term would take as long again.
@@ -220,14 +232,15 @@ class Sensitivity:
         on_diagonal = np.s_[:: len(b) + 1]
         one = d * (columns / 2)
         one -= e
-        # H + E, or its transpose: the sum of H and its transpose is the same.
-        if self.few is None:
-            other = _product(one, d.T)
-        else:
-            other = self.few.with_diagonal(d.diagonal()).times(one.T)
+        # H + E, or its transpose: the sum of H and its transpose is the same. Before the inverse,
+        # after which threads of BLAS wait for more work on a core.
+        few = self._few_moves
+        other = _product(one, d.T) if few is None else few.times(one.T)
         other -= e
         w_variances = np.add(other, other.T, out=one)
-        w_variances.reshape(-1)[on_diagonal] += e.sum(axis=1)
+        e_sums = e.sum(axis=1)
+        w_variances.reshape(-1)[on_diagonal] += e_sums
+        p, (q, hit_sums, _) = self.row_block, self._crossed
         moved = _product(w_variances, q, out=other)
         met = np.multiply(d, columns, out=one)
         np.subtract(e, met, out=met)
@@ -238,10 +251,11 @@ class Sensitivity:
         hits = shared.diagonal().copy()
         shared *= b
         shared.reshape(-1)[on_diagonal] = 0.0
-        row_half = p.diagonal() * (e.sum(axis=1) - e.diagonal()) + self.hit_sums * own_noise
+        errors = d.sum(axis=1) - d.diagonal()
+        row_half = p.diagonal() * (e_sums - e.diagonal()) + hit_sums * own_noise
         row_half += np.einsum("ij,ij->i", q, e) - q.diagonal() * e.diagonal()
-        row_half += (d.sum(axis=1) - d.diagonal()) * hits - shared.sum(axis=1)
-        row_half /= b.sum(axis=1)
+        row_half += errors * hits - shared.sum(axis=1)
+        row_half /= errors + b.diagonal()
         column_half -= shared.sum(axis=0) + d.diagonal() * hits
         np.fill_diagonal(noise, own_noise)
         if cells is None:

@@ -129,25 +129,49 @@ def score_interval(
 
     def fill(start: int) -> None:
         part = slice(start, start + step)
-        low[part], high[part] = _score_interval(values[part], variances[part], samples[part], z)
+        ends = low[part], high[part]
+        _fill_score_interval(ends, values[part], variances[part], samples[part], z)
 
     on_threads(fill, range(0, len(values), step), size=values.size)
     return low, high
 
 
-def _score_interval(
-    values: FloatArray, variances: FloatArray, samples: FloatArray, z: float
-) -> tuple[FloatArray, FloatArray]:
+def _fill_score_interval(
+    ends: tuple[FloatArray, FloatArray],
+    values: FloatArray,
+    variances: FloatArray,
+    samples: FloatArray,
+    z: float,
+) -> None:
+    low, high = ends
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        spread = values * (1 - values)
-        n = np.where((spread > 0) & (variances > 0), spread / variances, samples)
-        ratio = z**2 / n
-        half = z * np.sqrt((np.maximum(spread, 0) + ratio / 4) / n)
-        total = 1 + ratio
-        high = np.minimum((values + ratio / 2 + half) / total, 1.0)
+        # In place, since making an array takes as long as a step with it.
+        spread = 1 - values
+        spread *= values
+        # One over the number of samples.
+        ratio = variances / spread
+        certain = ~((spread > 0) & (variances > 0))
+        if certain.any():
+            ratio[certain] = 1 / samples[certain]
+        half = np.maximum(spread, 0, out=spread)
+        half += z**2 / 4 * ratio
+        half *= ratio
+        np.sqrt(half, out=half)
+        half *= z
+        ratio *= z**2
+        np.multiply(ratio, 0.5, out=high)
+        high += values
+        high += half
+        ratio += 1
+        high /= ratio
+        np.minimum(high, 1.0, out=high)
         # The product of both ends is known; their difference would lose the digits of the lower.
-        low = values**2 / np.maximum(total * high, np.finfo(np.float64).tiny)
-    return np.minimum(low, values), np.maximum(high, np.minimum(values, 1.0))
+        ratio *= high
+        np.maximum(ratio, np.finfo(np.float64).tiny, out=ratio)
+        np.square(values, out=low)
+        low /= ratio
+    np.minimum(low, values, out=low)
+    np.maximum(high, np.minimum(values, 1.0, out=half), out=high)
 
 
 def bootstrap(
@@ -302,11 +326,14 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
     else:
         noise = np.exp(2.0 * np.minimum(np.add.outer(*logs), 300.0))
     noise *= cells.variances
-    variance = Sensitivity.of(matrix, few).variances(noise)
-    samples = cells.values / cells.unit
-    is_certain = (variance == 0) | (cells.values == 0) | (matrix == 1.0)
+    variance = Sensitivity(matrix, few).variances(noise)
+    samples = cells.values if cells.unit == 1.0 else cells.values / cells.unit
+    is_certain = (variance == 0) | (matrix == 1.0)
+    if normalized.epsilon == 0:
+        is_certain |= cells.values == 0
     certain = np.unravel_index(np.flatnonzero(is_certain), matrix.shape)
     if certain[0].size:
+        samples = samples.copy()
         factors = np.exp(np.minimum(logs[0][certain[0]] + logs[1][certain[1]], 300.0))
         imagined = factors**2 * (cells.unit / normalized.n_classes)
         empty = cells.values[certain] == 0
