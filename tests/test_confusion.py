@@ -58,6 +58,9 @@ def test_the_axes_are_true_on_rows_and_predicted_on_columns() -> None:
     cm = ConfusionMatrix.from_predictions(["cat"], ["dog"])
     np.testing.assert_array_equal(cm.counts, [[0, 1], [0, 0]])
     np.testing.assert_array_equal(cm.label_counts, [1, 0])
+    # What a caller does with sums stays theirs.
+    cm.label_counts[:] = 7
+    np.testing.assert_array_equal(cm.label_counts, [1, 0])
     np.testing.assert_array_equal(cm.prediction_counts, [0, 1])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import multiprocessing
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,39 @@ def test_the_number_of_threads_does_not_matter(n_threads: int, is_wide: bool, ro
         if not is_wide:
             again = ConfusionMatrix.from_predictions(true, pred, sample_weight=weights)
             assert again == heavy
+
+
+@given(st.integers(1, 4), st.integers(0, 9))
+def test_work_on_threads_is_returned_in_its_order(n_threads: int, n_items: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tally, "n_threads", lambda: n_threads)
+        done = tally.on_threads(lambda k: k * k, range(n_items), size=1 << 30)
+    assert done == [k * k for k in range(n_items)]
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_the_calling_thread_works_too(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many items as threads are begun at once, one of them here."""
+    monkeypatch.setattr(tally, "n_threads", lambda: n_threads)
+    together = threading.Barrier(n_threads, timeout=30)
+
+    def meet(_: int) -> int:
+        together.wait()
+        return threading.get_ident()
+
+    threads = tally.on_threads(meet, range(n_threads), size=1 << 30)
+    assert len(set(threads)) == n_threads
+    assert threading.get_ident() in threads
+
+
+def test_an_error_on_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "n_threads", lambda: 2)
+
+    def fail(k: int) -> int:
+        raise ValueError(f"item {k}")
+
+    with pytest.raises(ValueError, match="item"):
+        tally.on_threads(fail, range(4), size=1 << 30)
 
 
 @given(rows=samples(), forms=st.tuples(*[st.sampled_from([list, tuple, as_array])] * 2))

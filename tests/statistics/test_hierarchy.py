@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import cophenet, is_valid_linkage, linkage
 from scipy.spatial.distance import squareform
 
-from deconfuse import InputError
+from deconfuse import InputError, estimate_bi
+from deconfuse.errors import UndefinedCellsWarning
 from deconfuse.statistics import hierarchy
 
 Floats = NDArray[np.float64]
@@ -116,6 +117,23 @@ def test_order_has_the_shortest_walk_that_the_tree_allows() -> None:
 
     plain = leaves_list(tree.linkage)
     assert full[tree.order[:-1], tree.order[1:]].sum() <= full[plain[:-1], plain[1:]].sum() + 1e-12
+
+
+@given(st.integers(2, 7), st.integers(0, 2**32 - 1))
+def test_distances_are_those_of_the_estimated_matrix(n_classes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(0.5, 4.0, (n_classes, n_classes))) + 5 * np.eye(n_classes)
+    # One class more that has no estimate.
+    counts = np.pad(counts, (0, 1))
+    with pytest.warns(UndefinedCellsWarning):
+        estimate = estimate_bi(counts)
+    logs = np.log(estimate.matrix)
+    apart = 0.5 * (np.add.outer(logs.diagonal(), logs.diagonal()) - logs - logs.T)
+    expected = squareform(np.where(np.eye(n_classes + 1), 0.0, apart), checks=False)
+    np.testing.assert_allclose(estimate.distances, expected, atol=1e-12)
+    largest = np.nanmax(np.maximum(expected, 0.0))
+    nearest = np.where(np.isnan(expected), largest, np.maximum(expected, 0.0))
+    np.testing.assert_allclose(hierarchy(estimate).distances, nearest, atol=1e-12)
 
 
 def test_bad_input() -> None:

@@ -270,6 +270,13 @@ def test_products_of_a_few_cells_give_the_same_errors(seed, accuracy, epsilon) -
         ends = estimate_quietly(n.source, 0.95)
         np.testing.assert_allclose(ends.low, estimate.low, rtol=1e-6, atol=1e-12)
         np.testing.assert_allclose(1 - ends.high, 1 - estimate.high, rtol=1e-6, atol=1e-12)
+        # Some cells have what they have among all.
+        rows, columns = rng.integers(0, 40, (2, 60))
+        rows[:20] = columns[:20]
+        for some, every in zip(
+            ends.intervals_at(rows, columns), (ends.low, ends.high), strict=True
+        ):
+            np.testing.assert_allclose(some, every[rows, columns], rtol=1e-9, atol=1e-15)
 
 
 def test_accurate_classifiers_keep_their_digits() -> None:

@@ -201,14 +201,16 @@ class BiEstimate:
         # Factors of rows and columns cancel: what is left are the diagonal and the listed pairs.
         n_classes, excess = len(self.labels), sparse.coo_array(self.shrunk.excess)
         own = self._spread_vector(0.5 * np.log1p(self.shrunk.excess.diagonal()))
-        following = [own[k + 1 :] for k in range(n_classes)]
-        apart = np.repeat(own, np.arange(n_classes)[::-1])
-        apart += np.concatenate(following)
+        apart = np.empty(n_classes * (n_classes - 1) // 2)
+        end = 0
+        for k in range(n_classes - 1):
+            start, end = end, end + n_classes - 1 - k
+            np.add(own[k], own[k + 1 :], out=apart[start:end])
         rows, columns = self._classes[excess.row], self._classes[excess.col]
         beside = rows != columns
         first, second = np.minimum(rows, columns)[beside], np.maximum(rows, columns)[beside]
         places = first * n_classes - first * (first + 1) // 2 + second - first - 1
-        apart -= np.bincount(places, 0.5 * np.log1p(excess.data[beside]), len(apart))
+        np.subtract.at(apart, places, 0.5 * np.log1p(excess.data[beside]))
         return apart
 
     def cell(self, true: Any, pred: Any) -> EstimatedCell:

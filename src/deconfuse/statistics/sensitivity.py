@@ -116,11 +116,15 @@ class FewCells:
         own = sparse.diags_array(diagonal - self.left * self.right)
         return FewCells(sparse.csr_array(others + own), self.left, self.right)
 
-    def times(self, other: FloatArray) -> FloatArray:
-        """Return the product with a dense matrix."""
-        result = np.asarray(self.cells @ other)
+    def times(self, other: FloatArray, out: FloatArray) -> FloatArray:
+        """Return the product with a dense matrix, in the memory given."""
         sums = np.einsum("k,kj->j", self.right, other)
-        return np.asarray(blas.dger(1.0, sums, self.left, a=result.T, overwrite_a=1).T)
+        for start in range(0, len(out), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            rows = self.cells[part] @ other
+            rows += np.multiply.outer(self.left[part], sums)
+            out[part] = rows
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +173,12 @@ class Sensitivity:
         -D_jj - B_jj (Dᵀ P D)_jj.
         """
         d = self.moves
+        cross, turned = _fresh(2, len(d))
         if self._few_moves is None:
-            cross = _product(self.row_block, d)
+            _product(self.row_block, d, out=cross)
         else:
             # P is symmetric.
-            cross = np.ascontiguousarray(self._few_moves.transposed().times(self.row_block).T)
+            cross[:] = self._few_moves.transposed().times(self.row_block, out=turned).T
         hit_sums = -cross.diagonal()
         hit_effects = -d.diagonal() - self.matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
         cross += self.row_block
@@ -184,13 +189,13 @@ class Sensitivity:
         """``S`` of the module's formulas."""
         return np.asarray(np.eye(len(self.matrix)) - self.matrix.T @ self.cross_block)
 
-    def effects(self, cells: Chosen) -> FloatArray:
-        """Return by how much cells move with noise of their own.
+    def effects(self, cells: Chosen, out: FloatArray | None = None) -> FloatArray:
+        """Return by how much cells move with noise of their own; of all in the memory given.
 
         That is 1 - B_ij (P_ii + 2 Q_ij + S_jj).
         """
         column_diagonal = 1.0 - np.einsum("ij,ij->j", self.matrix, self.cross_block)
-        effects = cells.outer(np.add, self.row_block.diagonal(), column_diagonal)
+        effects = cells.outer(np.add, self.row_block.diagonal(), column_diagonal, out=out)
         cross = cells.of(self.cross_block)
         effects += cross
         effects += cross
@@ -208,7 +213,9 @@ class Sensitivity:
         return result
 
     def variances(self, noise: FloatArray, cells: Chosen | None = None) -> FloatArray:
-        """Return the variances of cells, by default of all, for independent noise of these.
+        """Return the variances of cells, by default of all, for noise of known variances.
+
+        The noise of different cells is independent.
 
         The diagonal of ``noise`` is written to, and is at the end as it was.
 
@@ -227,15 +234,19 @@ class Sensitivity:
         b, d = self.matrix, self.moves
         columns, own_noise = noise.sum(axis=0), noise.diagonal().copy()
         # Two or three products of matrices are most of the time. All else is done in the memory of
-        # two matrices, since fresh memory for every term would take as long again.
+        # three matrices, since fresh memory for every term would take as long again.
         e = _without_column_sums(noise)
         on_diagonal = np.s_[:: len(b) + 1]
-        one = d * (columns / 2)
+        one, other, turned = _fresh(3, len(b))
+        np.multiply(d, columns / 2, out=one)
         one -= e
         # H + E, or its transpose: the sum of H and its transpose is the same. Before the inverse,
         # after which threads of BLAS wait for more work on a core.
-        few = self._few_moves
-        other = _product(one, d.T) if few is None else few.times(one.T)
+        if self._few_moves is None:
+            _product(one, d.T, out=other)
+        else:
+            turned[:] = one.T
+            self._few_moves.times(turned, out=other)
         other -= e
         w_variances = np.add(other, other.T, out=one)
         e_sums = e.sum(axis=1)
@@ -267,7 +278,7 @@ class Sensitivity:
         found += by_both
         cells.set_diagonal(found, b.diagonal() * (row_half + column_half))
         found *= matrix
-        own = self.effects(cells)
+        own = self.effects(cells, out=turned)
         own *= 2
         own -= 1
         own *= cells.of(noise)
@@ -379,14 +390,20 @@ class JointNoise:
         return np.asarray(flat, dtype=np.float64).reshape(self.n_classes, self.n_classes)
 
 
-def _product(a: FloatArray, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return a product of matrices by SciPy's BLAS, which also factors them here.
+def _fresh(number: int, n_classes: int) -> FloatArray:
+    """Return memory for some matrices, which costs little more than for one.
+
+    The first touch of its pages takes as long as the numbers, but for the large pages inside.
+    """
+    return np.empty((number, n_classes, n_classes))
+
+
+def _product(a: FloatArray, b: FloatArray, out: FloatArray) -> FloatArray:
+    """Return a product of matrices, in the memory given, by SciPy's BLAS: it factors them here, too.
 
     NumPy has a BLAS of its own, and the threads of one wait for more work on the cores that the
     other needs: in turns, both take several times as long.
     """
-    if out is None:
-        out = np.empty_like(a)
     # BLAS keeps columns together, NumPy rows. So the transposed product is asked for, in place.
     if b.flags.c_contiguous:
         blas.dgemm(1.0, b.T, a.T, c=out.T, overwrite_c=1)
@@ -412,7 +429,9 @@ def _laplacian(matrix: FloatArray, few: FewCells | None) -> FloatArray:
         products = blas.dsyrk(-1.0, matrix.T, trans=1, lower=1)
         _mirror_lower_triangle(products)
     else:
-        products = few.times(matrix.T)
+        turned, products = _fresh(2, len(matrix))
+        turned[:] = matrix.T
+        few.times(turned, out=products)
         np.negative(products, out=products)
     return _without_column_sums(products.T)
 
