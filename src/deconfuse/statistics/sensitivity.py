@@ -399,7 +399,7 @@ def _fresh(number: int, n_classes: int) -> FloatArray:
 
 
 def _product(a: FloatArray, b: FloatArray, out: FloatArray) -> FloatArray:
-    """Return a product of matrices, in the memory given, by SciPy's BLAS: it factors them here, too.
+    """Return a product of matrices in the memory given, by SciPy's BLAS, which also factors them.
 
     NumPy has a BLAS of its own, and the threads of one wait for more work on the cores that the
     other needs: in turns, both take several times as long.
