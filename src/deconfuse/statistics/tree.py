@@ -123,7 +123,6 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
 
     condensed = estimate.distances
     np.maximum(condensed, 0.0, out=condensed)
-    unknown = np.isnan(condensed)
-    if unknown.any():
-        condensed[unknown] = condensed[~unknown].max(initial=0.0)
+    largest = np.fmax.reduce(condensed, initial=0.0)
+    np.copyto(condensed, largest, where=np.isnan(condensed))
     return Hierarchy(estimate.labels, linkage(condensed, "average"), condensed)
