@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, KeysView, ValuesView
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from deconfuse._checks import Label, as_label, from_torch, is_from, is_missing, show
 from deconfuse.errors import InputError
-from deconfuse.reading.tally import distinct_integers, on_threads
+from deconfuse.reading.tally import distinct_integers
 from deconfuse.reading.words import WordTable
 
 __all__ = [
@@ -453,9 +454,16 @@ class WeightColumn:
         array = self.column.array
         return array is not None and array.dtype in (np.float64, np.int64)
 
-    def read(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Return the weights from start to stop as int64 or float64."""
-        return _checked_weights(self.column.read(start, stop), start, self.name)
+    def read(self, start: int, stop: int) -> tuple[npt.NDArray[Any], Callable[[], None]]:
+        """Return the numbers from start to stop as int64 or float64, and what validates them.
+
+        That takes as long as to read them, and can be done while they are added up.
+        """
+        array = _weight_numbers(self.column.read(start, stop), start, self.name)
+        with np.errstate(over="ignore"):
+            kind = np.float64 if array.dtype.kind == "f" else np.int64
+            weights = array.astype(kind, copy=False)
+        return weights, partial(_validate_weights, array, weights, start, self.name)
 
 
 def open_weights(values: object, size: int, *, name: str) -> WeightColumn:
@@ -470,7 +478,7 @@ def open_weights(values: object, size: int, *, name: str) -> WeightColumn:
     return WeightColumn(name, column)
 
 
-def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
+def _weight_numbers(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
     if isinstance(piece, Coded):
         table = np.array([*piece.values, None], dtype=object)
         piece = table[piece.codes].tolist()
@@ -481,22 +489,24 @@ def _checked_weights(piece: Any, start: int, name: str) -> npt.NDArray[Any]:
         array = _numbers(array.tolist(), start, name)
     if array.dtype.kind not in "biuf":
         raise InputError(f"`{name}` must be numbers, got {array.dtype}.")
-    is_float = array.dtype.kind == "f"
-    with np.errstate(over="ignore"):
-        weights = array.astype(np.float64 if is_float else np.int64, copy=False)
+    return array
+
+
+def _validate_weights(
+    given: npt.NDArray[Any], weights: npt.NDArray[Any], start: int, name: str
+) -> None:
     # Read as unsigned, negative numbers, infinity and NaN are above all others: one look is enough.
-    halves = np.array_split(weights.view(np.uint64), 2)
-    highest = max(on_threads(lambda half: int(half.max(initial=0)), halves, size=len(array)))
-    if highest >= (_INFINITY if is_float else 2**63):
-        is_right = (array >= 0) & np.isfinite(weights) & (weights >= 0)
-        if not is_right.all():
-            where = int(is_right.argmin())
-            raise InputError(
-                f"`{name}` must be finite, non-negative and below 2**63, got {array[where]} at"
-                f" position {start + where:,}.",
-                hint="a sample of weight 0 counts for nothing.",
-            )
-    return weights
+    limit = _INFINITY if weights.dtype.kind == "f" else 2**63
+    if int(weights.view(np.uint64).max(initial=0)) < limit:
+        return
+    is_right = (given >= 0) & np.isfinite(weights) & (weights >= 0)
+    if not is_right.all():
+        where = int(is_right.argmin())
+        raise InputError(
+            f"`{name}` must be finite, non-negative and below 2**63, got {given[where]} at"
+            f" position {start + where:,}.",
+            hint="a sample of weight 0 counts for nothing.",
+        )
 
 
 def _numbers(values: list[Any], start: int, name: str) -> npt.NDArray[Any]:

@@ -125,8 +125,8 @@ def _tallied(
     for start in range(0, size, max(step, 1)):
         stop = min(start + step, size)
         (codes, bound), (others, other_bound) = true.codes(start, stop), pred.codes(start, stop)
-        weighed = None if weights is None else weights.read(start, stop)
-        tally.add(codes, others, max(bound, other_bound), weighed)
+        weighed, validate = (None, None) if weights is None else weights.read(start, stop)
+        tally.add(codes, others, max(bound, other_bound), weighed, validate)
         if pieces is not None:
             pieces.append((codes, others))
     return tally.counts()

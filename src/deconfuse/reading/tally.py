@@ -117,8 +117,18 @@ class Tally:
         self._runs: list[_Run] = []
         self._total = 0.0
 
-    def add(self, true: Codes, pred: Codes, bound: int, weights: Weights | None = None) -> None:
-        """Count one piece: arrays of equal length of codes from 0 to ``bound - 1``."""
+    def add(
+        self,
+        true: Codes,
+        pred: Codes,
+        bound: int,
+        weights: Weights | None = None,
+        validate: Callable[[], None] | None = None,
+    ) -> None:
+        """Count one piece: arrays of equal length of codes from 0 to ``bound - 1``.
+
+        ``validate`` raises an error if weights are wrong. It may run while they are added up.
+        """
         if not len(true):
             return
         self._bound = max(self._bound, bound)
@@ -127,8 +137,10 @@ class Tally:
         if self._is_dense is None:
             self._is_dense = bound**2 <= _MOST_CELLS * (len(true) + 256)
         if self._is_dense and self._bound <= _WIDEST:
-            self._add_to_histograms(true, pred, weights)
+            self._add_to_histograms(true, pred, weights, validate)
             return
+        if validate is not None:
+            validate()
         self._close_histograms()
         self._is_dense = False
         self._pending.append((true, pred, weights))
@@ -152,7 +164,13 @@ class Tally:
             return PairCounts(nothing, nothing, np.zeros((0, 0), np.int64), None)
         return _of_run(self._runs[0] if len(self._runs) == 1 else _merged(self._runs))
 
-    def _add_to_histograms(self, true: Codes, pred: Codes, weights: Weights | None) -> None:
+    def _add_to_histograms(
+        self,
+        true: Codes,
+        pred: Codes,
+        weights: Weights | None,
+        validate: Callable[[], None] | None,
+    ) -> None:
         if not self._histograms:
             shape = (self._bound, self._bound)
             self._histograms = [np.zeros(shape, np.int64 if weights is None else weights.dtype)]
@@ -168,11 +186,14 @@ class Tally:
         if weights.dtype.kind == "f":
             self._histograms[0] = self._histograms[0].astype(np.float64, copy=False)
 
-        def add_up(part: tuple[npt.NDArray[Any], bool]) -> None:
-            _add_at(part[0], true, pred, weights, squared=part[1])
+        def add_up(squared: bool) -> None:
+            # The sums take less time, so what validates the weights goes with them.
+            if validate is not None and not squared:
+                validate()
+            _add_at(self._histograms[squared], true, pred, weights, squared=squared)
 
         # A thread for each, not for parts: the order of a sum changes its last digits.
-        on_threads(add_up, zip(self._histograms, (False, True), strict=True), size=len(true))
+        on_threads(add_up, (False, True), size=len(true))
         sums = self._histograms[0]
         if len(true) > sums.size and all(len(codes) == len(sums) for codes in _used(sums)):
             return
