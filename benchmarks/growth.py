@@ -135,4 +135,5 @@ def _row(case: str, size: int, act: Callable[[], Any]) -> dict[str, Any]:
 
 def _exponent(rows: list[dict[str, Any]], what: str) -> float:
     sizes, values = (np.log([row[name] for row in rows[-3:]]) for name in ("size", what))
-    return float(np.polyfit(sizes, values, 1)[0])
+    # Plus zero, so that nothing is written as minus zero.
+    return round(float(np.polyfit(sizes, values, 1)[0]), 1) + 0.0
