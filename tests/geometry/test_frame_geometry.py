@@ -133,13 +133,18 @@ def test_a_projection_fitted_to_some_rows(constructor: Constructor) -> None:
     assert_same(found, dc.geometric_confusions(*DATA, projection=projection))
 
 
+@pytest.mark.parametrize("few", [0, 100], ids=["as many as counts need", "as points may need"])
 def test_slices_add_up_to_the_whole(
-    constructor: Constructor, monkeypatch: pytest.MonkeyPatch
+    few: int, constructor: Constructor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frame_geometry, "_SLICE", 200)
+    monkeypatch.setattr(frame_geometry, "_FEW_SLICES", few)
     frame = constructor(columns_of(DATA))
     found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))
+    # Large cells: some slices have none.
+    found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING, bin_factor=20)
+    assert_same(found, dc.geometric_confusions(*DATA, bin_factor=20))
 
 
 def test_sums_of_the_engine_equal_memory(

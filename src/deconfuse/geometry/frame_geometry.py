@@ -41,6 +41,9 @@ __all__ = ["geometric_confusions_from_frame"]
 
 # Counts by cell that are taken out of the engine at once.
 _SLICE = 5_000_000
+# Up to so many slices, as points could need, are taken without a look at how many they do need:
+# that takes as long as a slice.
+_FEW_SLICES = 4
 
 
 def geometric_confusions_from_frame(
@@ -83,8 +86,9 @@ def geometric_confusions_from_frame(
     -----
     A frame in memory (pandas, PyArrow, Polars) is computed with in memory. Otherwise the engine
     reads the table four times: to count classes, for the moments behind the components, for
-    the range of the coordinates, and for the counts by (cell, label, prediction). Where these are
-    more than five million, it reads it once more to number them and once per five million.
+    the range of the coordinates, and for the counts by (cell, label, prediction): these once per
+    five million points. For more than twenty million points it first reads the table to number
+    these counts, and then once per five million counts.
     To save the pass for the moments, give the ``projection`` of a `GeometricConfusion` of a
     sample of the rows.
 
@@ -132,19 +136,24 @@ def geometric_confusions_from_frame(
 
 def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]:
     """Yield the counts by cell, label and prediction; a cell is in one slice only."""
-    n_slices = 1
-    if cm.total > _SLICE:
+    n_slices = -(-int(cm.total) // _SLICE)
+    if n_slices > _FEW_SLICES:
         n_groups = collect(located.counts().select(nw.len().alias(COUNT)))[COUNT].to_list()[0]
         n_slices = -(-int(n_groups) // _SLICE)
     for index in range(n_slices):
         cells = located.cells
         if n_slices > 1:
             cells = cells.filter(nw.col(located.codes[0]) % n_slices == index)
-        found = collect(replace(located, cells=cells).counts())
-        codes, n_cells = np.zeros(len(found), np.int64), 1
-        for name in located.codes:
-            column, n_values = compact_codes(found[name].to_numpy().astype(np.int64))
-            codes, n_cells = compact_codes(codes * n_values + column)
-        true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
-        count = found[COUNT].to_numpy().astype(np.int64)
-        yield CellCounts(codes, true, pred, count, n_cells, cm.n_classes)
+        # Nothing of a slice is kept here while the engine makes the next.
+        yield _counts(replace(located, cells=cells), cm)
+
+
+def _counts(located: LocatedPoints, cm: ConfusionMatrix) -> CellCounts:
+    found = collect(located.counts())
+    codes, n_cells = np.zeros(len(found), np.int64), 1
+    for name in located.codes:
+        column, n_values = compact_codes(found[name].to_numpy().astype(np.int64))
+        codes, n_cells = compact_codes(codes * n_values + column)
+    true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
+    count = found[COUNT].to_numpy().astype(np.int64)
+    return CellCounts(codes, true, pred, count, n_cells, cm.n_classes)

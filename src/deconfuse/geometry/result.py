@@ -205,6 +205,8 @@ def confusions_of(
             overlaps[k] = overlaps[k] + overlap
             labels[k] = labels[k] + counts.label_table.totals(amounts[k])
             predictions[k] = predictions[k] + counts.prediction_table.totals(amounts[k])
+        # Before the next slice is made.
+        del counts, amounts
     volume = place.grid.cell_volume
     return {
         name: GeometricConfusion(
