@@ -31,7 +31,7 @@ PARTS = {
     "geometry": "Geometric confusion matrices",
     "training": "Training the paper's networks",
     "growth": "How time and memory grow",
-    "then_and_now": "The same calls then (c02596e) and now",
+    "then_and_now": "The same calls of an older commit and now",
     "imports": "Import time",
     "tracking": "Logging one matrix to a tracker, against its budget",
     "page": "The page of a thousand classes, against its budget",

@@ -7,6 +7,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 
+def label_pairs(
+    n_classes: int, n_samples: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return labels and the predictions of a classifier that is right four times out of five."""
+    true = rng.integers(0, n_classes, n_samples)
+    pred = np.where(rng.random(n_samples) < 0.8, true, rng.integers(0, n_classes, n_samples))
+    return true, pred
+
+
 def dense_classifier(
     n_classes: int, accuracy: float, n_samples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The same calls of two revisions in turns: of this work tree, and of the commit before it sped up.
+"""The same calls of two revisions in turns: of an older commit, and of this work tree.
 
     python -m benchmarks then_and_now
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-#: The commit that the goals of speed were set against.
+# The commit that the goals of speed were set against.
 THEN = "c02596e"
 ROUNDS = 2
 
@@ -25,7 +25,7 @@ import sys, tempfile, time, warnings
 from pathlib import Path
 import numpy as np
 import deconfuse as dc
-from benchmarks.simulate import dense_classifier, sparse_classifier
+from benchmarks.simulate import dense_classifier, label_pairs, sparse_classifier
 
 assert Path(dc.__file__).is_relative_to(sys.argv[1]), dc.__file__
 warnings.simplefilter("ignore")
@@ -33,8 +33,7 @@ rng = np.random.default_rng(0)
 of = dc.ConfusionMatrix.from_counts
 
 def pairs(n_classes, n):
-    true = rng.integers(0, n_classes, n)
-    return true, np.where(rng.random(n) < 0.8, true, rng.integers(0, n_classes, n))
+    return label_pairs(n_classes, n, rng)
 
 def near(n_classes, n):
     true = rng.integers(0, n_classes, n)
@@ -47,7 +46,8 @@ def counts(n_classes, samples=50):
 def many(n_classes):
     return sparse_classifier(n_classes, 0.8, 5 * n_classes, rng).astype(int)
 
-page = Path(tempfile.mkdtemp()) / "page.html"
+folder = tempfile.TemporaryDirectory()
+page = Path(folder.name) / "page.html"
 """
 _TIMED = """
 best, spent = float("inf"), 0.0

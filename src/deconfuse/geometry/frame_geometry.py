@@ -41,8 +41,8 @@ __all__ = ["geometric_confusions_from_frame"]
 
 # Counts by cell that are taken out of the engine at once.
 _SLICE = 5_000_000
-# Up to so many slices, as points could need, are taken without a look at how many they do need:
-# that takes as long as a slice.
+# With as many counts as points there would be so many slices. Up to this number the engine is not
+# asked how many counts there are, which takes as long as a slice.
 _FEW_SLICES = 4
 
 
@@ -87,8 +87,8 @@ def geometric_confusions_from_frame(
     A frame in memory (pandas, PyArrow, Polars) is computed with in memory. Otherwise the engine
     reads the table four times: to count classes, for the moments behind the components, for
     the range of the coordinates, and for the counts by (cell, label, prediction): these once per
-    five million points. For more than twenty million points it first reads the table to number
-    these counts, and then once per five million counts.
+    five million points. Of more than twenty million points it first finds out how many such
+    counts there are, and then reads the table once per five million counts.
     To save the pass for the moments, give the ``projection`` of a `GeometricConfusion` of a
     sample of the rows.
 

@@ -153,7 +153,8 @@ def _share_sums(
     noise = cm._square.entry_variances[kept].astype(np.float64) if cm.is_weighted else counts
     labels, spread = (np.bincount(rows, each, n_classes) for each in (counts, noise))
     seen = labels > 0
-    row_sizes = np.divide(labels**2, spread, out=np.zeros(n_classes), where=seen)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        row_sizes = labels**2 / spread
     share = np.minimum(counts / labels[rows], 1.0)
     sizes = row_sizes[rows]
     if cm.is_weighted:

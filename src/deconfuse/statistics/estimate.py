@@ -192,9 +192,8 @@ class BiEstimate:
         known = self.shrunk.pairs(self._balanced.counts)
         return replace(known, low=self._classes[known.low], high=self._classes[known.high])
 
-    @property
     def distances(self) -> FloatArray:
-        """Minus the logarithm of the similarity of each pair of classes, in SciPy's condensed form.
+        """Return minus the logarithm of the similarity of each pair, in SciPy's condensed form.
 
         NaN for pairs of classes without an estimate.
         """

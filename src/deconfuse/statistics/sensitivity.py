@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,18 @@ class FewCells:
         return out
 
 
+class _Crossed(NamedTuple):
+    """``Q``, the diagonal of ``P + Q``, and by how much hits move with noise of their own.
+
+    Where the matrix is close to the identity nearly all of the last two cancels, so they are
+    computed apart, with all their digits.
+    """
+
+    block: FloatArray
+    hit_sums: FloatArray
+    hit_effects: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
     """The inverse of the linearized balancing equations at a bi-normalized matrix.
@@ -162,16 +174,11 @@ class Sensitivity:
     @property
     def cross_block(self) -> FloatArray:
         """``Q`` of the module's formulas."""
-        return self._crossed[0]
+        return self._crossed.block
 
     @cached_property
-    def _crossed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """``Q``, the diagonal of ``P + Q``, and by how much hits move with noise of their own.
-
-        Where the matrix is close to the identity nearly all of the last two cancels, so they are
-        computed apart, with all their digits: with D = B - I, Q is -P - P D, and a hit moves by
-        -D_jj - B_jj (Dᵀ P D)_jj.
-        """
+    def _crossed(self) -> _Crossed:
+        """With D = B - I, Q is -P - P D, and a hit moves by -D_jj - B_jj (Dᵀ P D)_jj."""
         d = self.moves
         cross, turned = _fresh(2, len(d))
         if self._few_moves is None:
@@ -182,7 +189,7 @@ class Sensitivity:
         hit_sums = -cross.diagonal()
         hit_effects = -d.diagonal() - self.matrix.diagonal() * np.einsum("ij,ij->j", d, cross)
         cross += self.row_block
-        return np.negative(cross, out=cross), hit_sums, hit_effects
+        return _Crossed(np.negative(cross, out=cross), hit_sums, hit_effects)
 
     @cached_property
     def column_block(self) -> FloatArray:
@@ -201,7 +208,7 @@ class Sensitivity:
         effects += cross
         effects *= cells.of(self.matrix)
         np.subtract(1.0, effects, out=effects)
-        cells.set_diagonal(effects, self._crossed[2])
+        cells.set_diagonal(effects, self._crossed.hit_effects)
         return effects
 
     def change(self, noise: FloatArray) -> FloatArray:

@@ -121,7 +121,7 @@ def hierarchy(cm: ConfusionMatrix | BiEstimate | Any) -> Hierarchy:
         )
     from scipy.cluster.hierarchy import linkage
 
-    condensed = estimate.distances
+    condensed = estimate.distances()
     np.maximum(condensed, 0.0, out=condensed)
     largest = np.fmax.reduce(condensed, initial=0.0)
     np.copyto(condensed, largest, where=np.isnan(condensed))

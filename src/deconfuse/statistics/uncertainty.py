@@ -328,9 +328,7 @@ def _bi_moments(normalized: Normalized, cells: Cells) -> tuple[FloatArray, Float
     noise *= cells.variances
     variance = Sensitivity(matrix, few).variances(noise)
     samples = cells.values if cells.unit == 1.0 else cells.values / cells.unit
-    is_certain = (variance == 0) | (matrix == 1.0)
-    if normalized.epsilon == 0:
-        is_certain |= cells.values == 0
+    is_certain = (variance == 0) | (cells.values == 0) | (matrix == 1.0)
     certain = np.unravel_index(np.flatnonzero(is_certain), matrix.shape)
     if certain[0].size:
         samples = samples.copy()
