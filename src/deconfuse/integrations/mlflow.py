@@ -6,9 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+# What a page needs for its tree, here for the reason that `_figures` gives.
+import scipy.cluster.hierarchy  # noqa: F401
+
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw, scores_of, study_of
+from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw
+from deconfuse.integrations._logged import scores_of, study_of
 from deconfuse.reporting.page import report
 from deconfuse.reporting.study import Study
 
@@ -103,7 +107,7 @@ def _write(study: Study, folder: Path, page: bool) -> None:
     if not cm.is_sparse:
         cm.save(folder / "counts.csv")
     if cm.n_classes <= MAX_DRAWN_CLASSES:
-        draw(study.bi()).savefig(folder / "bi.png", dpi=120)
+        draw(study.bi()).savefig(folder / "bi.png")
     report(study, folder / "findings.md")
     if page:
         report(study, folder / "report.html")

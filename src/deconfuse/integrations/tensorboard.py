@@ -10,7 +10,8 @@ from typing import Any
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import InputError
-from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw, scores_of, study_of
+from deconfuse.integrations._figures import MAX_DRAWN_CLASSES, draw
+from deconfuse.integrations._logged import scores_of, study_of
 from deconfuse.reporting.document import diagnosis_document
 
 __all__ = ["add_confusion_matrix"]

@@ -16,7 +16,7 @@ from deconfuse.classes import ClassOptions
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.counts import Counts
 from deconfuse.errors import InputError, MissingExtraError
-from deconfuse.integrations._figures import scores_of
+from deconfuse.integrations._logged import scores_of
 from deconfuse.normalization import MethodName, chosen_epsilon
 from deconfuse.statistics.estimate import EstimatedScore, estimate_quietly
 

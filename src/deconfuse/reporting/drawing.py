@@ -115,15 +115,16 @@ def draw_cells(
     options = {"interpolation": "nearest", **options}
     if few is not None:
         options["alpha"] = np.where(few, _FEW_ALPHA, 1.0)
+    undefined = np.isnan(values)
+    if few is not None and undefined.any():
         # Pale on white; the grey of the axes is left to undefined cells.
-        white = np.ma.masked_where(np.isnan(values), np.ones_like(values))
+        white = np.ma.masked_where(undefined, np.ones_like(values))
         ax.imshow(white, cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest")
-    ax.set_facecolor(_UNDEFINED)
+    ax.set_facecolor(_UNDEFINED if undefined.any() else "white")
     if cmap is not None or "cmap" in options:
         options.setdefault("cmap", cmap)
         return ax.imshow(np.ma.masked_invalid(values), **options), None
     on_diagonal = np.eye(len(values), dtype=bool)
-    undefined = np.isnan(values)
     off_values = values[~on_diagonal & ~undefined]
     diagonal_values = values[on_diagonal & ~undefined]
     highest = top or diagonal_values.max(initial=0.0)

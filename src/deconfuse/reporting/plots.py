@@ -203,7 +203,10 @@ class ConfusionMatrixDisplay:
         has_margins = self._counts is not None
         bars = BAR_ROOM if has_margins else 0.0
         if self._title is not None:
-            ax.set_title(self._title, fontsize=9.5)
+            from matplotlib import rcParams
+
+            # Its place is known; to find it matplotlib would measure the names of all rows.
+            ax.set_title(self._title, fontsize=9.5, y=1.0, pad=rcParams["axes.titlepad"] + bars)
         cell = drawing.cell_points(ax, len(values))
         after = below = 0.0
         if any(part.names for part in self._beside):
@@ -214,9 +217,11 @@ class ConfusionMatrixDisplay:
             draw_margins(ax, values)
         # The names take room from the cells, and the cells set the size of the names.
         for _ in range(2):
-            rotation = look.get("xticks_rotation")
+            rotation, named = look.get("xticks_rotation"), cell
             drawing.draw_labels(ax, names, cell=cell, rotation=rotation, apart=(bars, below))
             cell = drawing.cell_points(ax, len(values))
+            if cell == named:
+                break
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
