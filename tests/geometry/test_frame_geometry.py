@@ -139,6 +139,8 @@ def test_slices_add_up_to_the_whole(
 ) -> None:
     monkeypatch.setattr(frame_geometry, "_SLICE", 200)
     monkeypatch.setattr(frame_geometry, "_FEW_SLICES", few)
+    monkeypatch.setattr(frame_geometry, "_POINTS", 100)
+    monkeypatch.setattr(frame_geometry, "_PIECE", 7)
     frame = constructor(columns_of(DATA))
     found = dc.geometry.geometric_confusions_from_frame(frame, embedding=EMBEDDING)
     assert_same(found, dc.geometric_confusions(*DATA))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from deconfuse.errors import InputError
 from deconfuse.geometry.gcm import GridOptions
 from deconfuse.geometry.grid import CODE_LIMIT, Grid, Spread, fit_grid
 from deconfuse.geometry.projection import FloatArray, Moments, Projection
 from deconfuse.geometry.result import Place
-from deconfuse.reading.engine_batches import batches, can_stream, collect
+from deconfuse.reading.engine_batches import as_block, batches, can_stream, collect
 
 __all__ = ["COUNT", "PRED", "TRUE", "LocatedPoints", "locate"]
 
@@ -31,6 +32,13 @@ class LocatedPoints(Place):
 
     cells: nw.LazyFrame[Any]
     codes: list[str]
+
+    def part(self, index: int, n_parts: int) -> LocatedPoints:
+        """Return the points of some cells, so that each cell is in one of so many parts."""
+        if n_parts == 1:
+            return self
+        is_in = nw.col(self.codes[0]) % n_parts == index
+        return replace(self, cells=self.cells.filter(is_in))
 
     def counts(self) -> nw.LazyFrame[Any]:
         """Return how many points each (cell, label, prediction) that occurs holds."""
@@ -150,7 +158,10 @@ def _moments(points: nw.LazyFrame[Any], names: list[str]) -> Moments:
     # Values that are not finite show in the result.
     with np.errstate(invalid="ignore", over="ignore"):
         if can_stream(columns):
-            moments = Moments.total(Moments.of(batch) for batch in batches(columns) if len(batch))
+            # The engine uses all cores meanwhile: threads of BLAS would wait for each other.
+            with threadpool_limits(1, user_api="blas"):
+                blocks = (as_block(batch) for batch in batches(columns) if len(batch))
+                moments = Moments.total(Moments.of(block) for block in blocks)
         else:
             moments = _by_sums(columns, names)
     if moments is None or not (

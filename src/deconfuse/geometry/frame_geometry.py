@@ -1,18 +1,19 @@
 """Geometric Confusion Matrices of a table that stays in its engine.
 
-The engine does what grows with the points, by narwhals expressions: moments, ranges, coordinates,
-cells, and counts by (cell, label, prediction). These counts come back in slices of bounded size,
-and their overlaps are added up by the same code as in memory.
+The engine does what grows with the width of the embedding, by narwhals expressions: moments,
+ranges, coordinates and cells. The cells come out in parts of bounded size: of an engine in this
+process one by one, to be counted here, of others counted by (cell, label, prediction). Overlaps
+are added up by the same code as in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from deconfuse.confusion import ConfusionMatrix
 from deconfuse.errors import GeometryWarning, InputError, warn
@@ -30,16 +31,22 @@ from deconfuse.geometry.gcm import (
     geometric_confusions,
     weigh_all,
 )
-from deconfuse.geometry.grid import BIN_FACTOR, compact_codes
+from deconfuse.geometry.grid import BIN_FACTOR, IntArray, compact_codes
 from deconfuse.geometry.histogram import CellCounts
 from deconfuse.geometry.result import GeometricConfusion, confusions_of
 from deconfuse.reading.column_names import Columns, choose_columns
-from deconfuse.reading.engine_batches import collect
+from deconfuse.reading.engine_batches import batches, can_stream, collect
 from deconfuse.reading.frames import count_frame
 
 __all__ = ["geometric_confusions_from_frame"]
 
-# Counts by cell that are taken out of the engine at once.
+# Points that are taken out of an engine of this process at once: 24 bytes each, or a little more.
+_POINTS = 20_000_000
+# Points that are counted at once: their arrays stay so small that memory is used again.
+_PIECE = 1_000_000
+# An odd number without a pattern (2**64 over the golden ratio): products have all digits mixed.
+_MIXING = np.uint64(0x9E3779B97F4A7C15)
+# Counts by cell that are taken out of another engine at once.
 _SLICE = 5_000_000
 # With as many counts as points there would be so many slices. Up to this number the engine is not
 # asked how many counts there are, which takes as long as a slice.
@@ -86,9 +93,10 @@ def geometric_confusions_from_frame(
     -----
     A frame in memory (pandas, PyArrow, Polars) is computed with in memory. Otherwise the engine
     reads the table four times: to count classes, for the moments behind the components, for
-    the range of the coordinates, and for the counts by (cell, label, prediction): these once per
-    five million points. Of more than twenty million points it first finds out how many such
-    counts there are, and then reads the table once per five million counts.
+    the range of the coordinates, and for the cells. DuckDB and lazy Polars do the last once per
+    twenty million points. Other engines count by (cell, label, prediction), once per five million
+    points; of more than twenty million points they first find out how many such counts there are,
+    and then do it once per five million counts.
     To save the pass for the moments, give the ``projection`` of a `GeometricConfusion` of a
     sample of the rows.
 
@@ -136,24 +144,53 @@ def geometric_confusions_from_frame(
 
 def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]:
     """Yield the counts by cell, label and prediction; a cell is in one slice only."""
+    if can_stream(located.cells):
+        n_parts = -(-int(cm.total) // _POINTS)
+        for index in range(n_parts):
+            yield from _counted_here(located.part(index, n_parts), cm, int(cm.total) // n_parts)
+        return
     n_slices = -(-int(cm.total) // _SLICE)
     if n_slices > _FEW_SLICES:
         n_groups = collect(located.counts().select(nw.len().alias(COUNT)))[COUNT].to_list()[0]
         n_slices = -(-int(n_groups) // _SLICE)
     for index in range(n_slices):
-        cells = located.cells
-        if n_slices > 1:
-            cells = cells.filter(nw.col(located.codes[0]) % n_slices == index)
         # Nothing of a slice is kept here while the engine makes the next.
-        yield _counts(replace(located, cells=cells), cm)
+        yield _counted_there(located.part(index, n_slices), cm)
 
 
-def _counts(located: LocatedPoints, cm: ConfusionMatrix) -> CellCounts:
+def _counted_there(located: LocatedPoints, cm: ConfusionMatrix) -> CellCounts:
+    """Take counts out of an engine."""
     found = collect(located.counts())
-    codes, n_cells = np.zeros(len(found), np.int64), 1
-    for name in located.codes:
-        column, n_values = compact_codes(found[name].to_numpy().astype(np.int64))
-        codes, n_cells = compact_codes(codes * n_values + column)
+    cells, n_cells = _numbered([found[name].to_numpy() for name in located.codes])
     true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
     count = found[COUNT].to_numpy().astype(np.int64)
-    return CellCounts(codes, true, pred, count, n_cells, cm.n_classes)
+    return CellCounts(cells, true, pred, count, n_cells, cm.n_classes)
+
+
+def _counted_here(located: LocatedPoints, cm: ConfusionMatrix, size: int) -> Iterator[CellCounts]:
+    """Count about ``size`` points that the engine hands over in batches."""
+    pieces: list[list[IntArray]] = [[] for _ in range(1 + size // _PIECE)]
+    for batch in batches(located.cells):
+        codes = [batch[name].to_numpy().astype(np.int64, copy=False) for name in located.codes]
+        true, pred = (cm.index_of(batch[name].to_native()) for name in (TRUE, PRED))
+        # Cells that lie together have codes that lie together, so their digits are mixed.
+        mixed = codes[0].view(np.uint64) * _MIXING >> np.uint64(48)
+        piece = mixed.astype(np.uint16) % np.uint16(len(pieces))
+        order = np.argsort(piece, kind="stable")
+        points = np.stack([*codes, true, pred])[:, order]
+        ends = np.cumsum(np.bincount(piece, minlength=len(pieces)))
+        for found, part in zip(pieces, np.split(points, ends[:-1], axis=1), strict=True):
+            found.append(part)
+    while pieces and pieces[-1]:
+        *codes, true, pred = np.concatenate(pieces.pop(), axis=1)
+        cells, n_cells = _numbered(codes)
+        yield CellCounts.of(cells, n_cells, true, pred, cm.n_classes)
+
+
+def _numbered(codes: Sequence[npt.NDArray[Any]]) -> tuple[IntArray, int]:
+    """Number the cells that some codes of each point describe together."""
+    cells, n_cells = compact_codes(codes[0].astype(np.int64, copy=False))
+    for code in codes[1:]:
+        others, n_others = compact_codes(code.astype(np.int64, copy=False))
+        cells, n_cells = compact_codes(cells * n_others + others)
+    return cells, n_cells

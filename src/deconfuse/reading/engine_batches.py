@@ -14,7 +14,7 @@ from narwhals.exceptions import NarwhalsError
 
 from deconfuse.errors import InputError, MissingExtraError
 
-__all__ = ["as_frame", "batches", "can_stream", "collect"]
+__all__ = ["as_block", "as_frame", "batches", "can_stream", "collect"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -92,17 +92,23 @@ def can_stream(frame: nw.LazyFrame[Any]) -> bool:
     return engine.is_duckdb() and find_spec("pyarrow") is not None
 
 
-def batches(frame: nw.LazyFrame[Any]) -> Iterator[FloatArray]:
-    """Yield the rows of a frame of float columns in bounded batches, missing values as NaN."""
+def batches(frame: nw.LazyFrame[Any]) -> Iterator[nw.DataFrame[Any]]:
+    """Yield the rows of a frame in bounded batches, in any order."""
     native = frame.to_native()
     if frame.implementation.is_polars():
         for part in native.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=False):
-            yield np.asarray(part.to_numpy(), dtype=np.float64)
+            yield nw.from_native(part, eager_only=True)
         return
+    import pyarrow as pa
+
     # The method changed its name twice; the newest that is there does not warn.
     names = ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch")
     read = next(filter(None, (getattr(native, name, None) for name in names)))
     for batch in read(_BATCH_ROWS):
-        # Columns become rows of one block, and the block is turned: no strided copying.
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        yield np.stack(columns).astype(np.float64, copy=False).T
+        yield nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+
+
+def as_block(batch: nw.DataFrame[Any]) -> FloatArray:
+    """Return columns of floats as one array of shape (n_rows, n_columns), missing values as NaN."""
+    # Columns become rows of one block, and the block is turned: no strided copying.
+    return np.stack([column.to_numpy() for column in batch.iter_columns()], dtype=np.float64).T

@@ -27,9 +27,10 @@ __all__ = [
     "as_plain_text",
     "cell_points",
     "draw_cells",
-    "draw_labels",
     "draw_numbers",
+    "draw_title",
     "figure_size",
+    "fit_labels",
     "has_room",
     "number_texts",
     "side_points",
@@ -230,7 +231,38 @@ def side_points(ax: Axes) -> float:
     return float(min(box.width, box.height)) / ax.figure.figure.dpi * POINTS_PER_INCH
 
 
-def draw_labels(
+def draw_title(ax: Axes, text: str, *, above: float) -> None:
+    """Write a title so many points above the cells.
+
+    Its place is given: to find it matplotlib would measure the names of all rows.
+    """
+    from matplotlib import rcParams
+
+    ax.set_title(text, fontsize=9.5, y=1.0, pad=rcParams["axes.titlepad"] + above)
+
+
+def fit_labels(
+    ax: Axes,
+    names: Sequence[str],
+    *,
+    cell: float,
+    rotation: str | float | None,
+    apart: tuple[float, float],
+) -> float:
+    """Name rows and columns; return how wide a cell is then.
+
+    The names take room from the cells, and the cells set the size of the names.
+    """
+    for _ in range(2):
+        named = cell
+        _draw_labels(ax, names, cell=cell, rotation=rotation, apart=apart)
+        cell = cell_points(ax, len(names))
+        if cell == named:
+            break
+    return cell
+
+
+def _draw_labels(
     ax: Axes,
     names: Sequence[str],
     *,

@@ -203,10 +203,7 @@ class ConfusionMatrixDisplay:
         has_margins = self._counts is not None
         bars = BAR_ROOM if has_margins else 0.0
         if self._title is not None:
-            from matplotlib import rcParams
-
-            # Its place is known; to find it matplotlib would measure the names of all rows.
-            ax.set_title(self._title, fontsize=9.5, y=1.0, pad=rcParams["axes.titlepad"] + bars)
+            drawing.draw_title(ax, self._title, above=bars)
         cell = drawing.cell_points(ax, len(values))
         after = below = 0.0
         if any(part.names for part in self._beside):
@@ -215,13 +212,9 @@ class ConfusionMatrixDisplay:
             drawing.add_colorbars(ax, *images, whole=whole, after=after)
         if has_margins:
             draw_margins(ax, values)
-        # The names take room from the cells, and the cells set the size of the names.
-        for _ in range(2):
-            rotation, named = look.get("xticks_rotation"), cell
-            drawing.draw_labels(ax, names, cell=cell, rotation=rotation, apart=(bars, below))
-            cell = drawing.cell_points(ax, len(values))
-            if cell == named:
-                break
+        cell = drawing.fit_labels(
+            ax, names, cell=cell, rotation=look.get("xticks_rotation"), apart=(bars, below)
+        )
         self.text_ = None
         if include_values or (include_values is None and drawing.has_room(cell)):
             texts = drawing.number_texts(
