@@ -109,6 +109,11 @@ class Counts:
         """The nonzero cells with their rows and columns; found once, since many ask for them."""
         return nonzero_cells(self.cells)
 
+    @cached_property
+    def n_entries(self) -> int:
+        """How many cells are not zero."""
+        return int(self.cells.nnz if self.is_sparse else np.count_nonzero(self.cells))
+
     @property
     def entry_variances(self) -> npt.NDArray[Any]:
         """The variances of these cells."""

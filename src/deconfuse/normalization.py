@@ -415,7 +415,7 @@ def normalize(
 
 
 def _normalize_bi(cm: ConfusionMatrix, epsilon: float, throw: bool) -> Normalized:
-    solution = solve(bistochastic(cm.counts, epsilon))
+    solution = solve(bistochastic(cm._square, epsilon))
     if throw and not solution.converged:
         raise _named_error(solution, cm.labels)
     return Normalized(

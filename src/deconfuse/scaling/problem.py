@@ -14,7 +14,7 @@ from scipy import sparse
 
 from deconfuse._checks import as_numbers, from_torch, is_finite_number, summed
 from deconfuse.confusion import ConfusionMatrix
-from deconfuse.counts import nonzero_cells
+from deconfuse.counts import Counts, nonzero_cells
 from deconfuse.errors import InputError
 from deconfuse.scaling.factors import Factors, FloatArray, Matrix, scaled
 
@@ -164,13 +164,20 @@ def _weights(targets: FloatArray) -> FloatArray:
     return np.asarray(1.0 / np.minimum(total, targets.shape[-1] * targets))
 
 
-def bistochastic(counts: Matrix, epsilon: float) -> ScalingProblem:
+def bistochastic(counts: Counts | sparse.csr_array, epsilon: float) -> ScalingProblem:
     """Return the question of bi-normalization: trusted counts, every row and column to one."""
-    ones = np.ones(counts.shape[0])
-    if isinstance(counts, np.ndarray):
-        return _problem(counts, epsilon, (ones, ones), _extremes(counts), DEFAULT_TOLERANCE)
-    copied = counts.astype(np.float64)
-    return _problem(copied, epsilon, (ones, ones), _extremes(copied.data), DEFAULT_TOLERANCE)
+    matrix = counts.cells if isinstance(counts, Counts) else counts
+    if isinstance(counts, Counts) and isinstance(matrix, np.ndarray):
+        # What the counts have found is not looked for again.
+        if epsilon > 0.0 and _has_few(matrix, counts.n_entries):
+            matrix = sparse.csr_array(counts.entries)
+    elif epsilon > 0.0:
+        matrix = _in_quicker_form(matrix)
+    if not isinstance(matrix, np.ndarray):
+        matrix = matrix.astype(np.float64)
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
+    ones = np.ones(matrix.shape[0])
+    return _problem(matrix, epsilon, (ones, ones), _extremes(values), DEFAULT_TOLERANCE)
 
 
 def make_problem(
@@ -188,6 +195,8 @@ def make_problem(
         raise InputError(f"`tolerance` must be a positive number, got {tolerance!r}.")
     checked, extremes = _check_matrix(matrix)
     margins = _check_margins(rows, columns, checked.shape)
+    if epsilon > 0.0 and checked.ndim == 2:
+        checked = _in_quicker_form(checked)
     problem = _problem(checked, float(epsilon), margins, extremes, tolerance)
     if epsilon == 0.0:
         _refuse_all_zero(problem)
@@ -206,8 +215,6 @@ def _problem(
     A dense matrix is copied, since results are read from it when the caller's may have changed.
     """
     low, high = extremes
-    if epsilon > 0.0 and matrix.ndim == 2:
-        matrix = _in_quicker_form(matrix)
     if isinstance(matrix, np.ndarray):
         matrix = np.add(matrix, epsilon, dtype=np.float64, order="C")
     elif matrix.nnz < matrix.shape[0] * matrix.shape[1]:
@@ -222,11 +229,15 @@ def _in_quicker_form(matrix: Matrix) -> Matrix:
     """Return a matrix as sparse or as dense: as it is scaled sooner with epsilon in every cell."""
     n_rows, n_columns = matrix.shape
     if isinstance(matrix, np.ndarray):
-        if n_rows <= _DENSE_ROWS or np.count_nonzero(matrix) > _FEW_OF_DENSE * matrix.size:
+        if not _has_few(matrix, int(np.count_nonzero(matrix))):
             return matrix
         return sparse.csr_array(nonzero_cells(matrix)).astype(np.float64)
     is_full = matrix.nnz > _FEW_OF_SPARSE * n_rows * n_columns
     return matrix.toarray() if is_full and n_rows <= _SPARSE_ROWS else matrix
+
+
+def _has_few(matrix: FloatArray, n_entries: int) -> bool:
+    return len(matrix) > _DENSE_ROWS and n_entries <= _FEW_OF_DENSE * matrix.size
 
 
 def _check_matrix(matrix: Any) -> tuple[Matrix, tuple[Any, Any]]:
