@@ -112,7 +112,8 @@ class Counts:
     @cached_property
     def n_entries(self) -> int:
         """How many cells are not zero."""
-        return int(self.cells.nnz if self.is_sparse else np.count_nonzero(self.cells))
+        cells = self.cells
+        return int(np.count_nonzero(cells) if isinstance(cells, np.ndarray) else cells.nnz)
 
     @property
     def entry_variances(self) -> npt.NDArray[Any]:

@@ -256,8 +256,9 @@ def test_five_hundred_classes() -> None:
     seed=st.integers(0, 10_000),
     accuracy=st.sampled_from([0.2, 0.9, 1 - 1e-6]),
     epsilon=st.sampled_from([None, 1e-4]),
+    public=st.booleans(),
 )
-def test_products_of_a_few_cells_give_the_same_errors(seed, accuracy, epsilon) -> None:
+def test_products_of_a_few_cells_give_the_same_errors(seed, accuracy, epsilon, public) -> None:
     rng = np.random.default_rng(seed)
     true = rng.integers(0, 40, 400)
     pred = np.where(rng.random(400) < accuracy, true, rng.integers(0, 40, 400))
@@ -266,6 +267,10 @@ def test_products_of_a_few_cells_give_the_same_errors(seed, accuracy, epsilon) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sensitivity, "_MANY_CLASSES", 2)
         patch.setattr(sensitivity, "_FEW", 0.5)
+        patch.setattr(sensitivity, "_BLOCK", 16)
+        if public:
+            # Nothing private of SciPy is needed.
+            patch.setattr(sensitivity, "csr_matvecs", None)
         np.testing.assert_allclose(n.standard_errors(), errors, rtol=1e-6)
         ends = estimate_quietly(n.source, 0.95)
         np.testing.assert_allclose(ends.low, estimate.low, rtol=1e-6, atol=1e-12)

@@ -23,6 +23,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas, lapack
 
+try:
+    # What a product of sparse and dense arrays calls, to add to memory that is there already.
+    from scipy.sparse._sparsetools import csr_matvecs
+except ImportError:
+    csr_matvecs = None
+
 from deconfuse.counts import dense
 
 __all__ = ["Chosen", "FewCells", "JointNoise", "Sensitivity"]
@@ -117,13 +123,17 @@ class FewCells:
         return FewCells(sparse.csr_array(others + own), self.left, self.right)
 
     def times(self, other: FloatArray, out: FloatArray) -> FloatArray:
-        """Return the product with a dense matrix, in the memory given."""
-        sums = np.einsum("k,kj->j", self.right, other)
+        """Return the product with a dense matrix, in the memory given: rows that lie together."""
+        sums, cells, flat = np.einsum("k,kj->j", self.right, other), self.cells, other.ravel()
         for start in range(0, len(out), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            rows = self.cells[part] @ other
-            rows += np.multiply.outer(self.left[part], sums)
-            out[part] = rows
+            rows = slice(start, start + _BLOCK)
+            part = np.multiply.outer(self.left[rows], sums, out=out[rows])
+            if csr_matvecs is None:
+                part += cells[rows] @ other
+            else:
+                ends = cells.indptr[start : start + len(part) + 1]
+                sizes, entries = (len(part), *other.shape), (cells.indices, cells.data)
+                csr_matvecs(*sizes, ends, *entries, flat, part.ravel())
         return out
 
 
