@@ -77,13 +77,13 @@ class ShareSums:
         differs = np.abs(away) > 1e-12
         goal = np.log(np.where(differs, np.abs(away), 1.0))
 
-        def gap(part: ShareSums, chosen: PlaceArray, log_size: FloatArray) -> FloatArray:
-            plain, _, _ = part._moments(sign[chosen] * np.exp(log_size))
-            return np.where(differs[chosen], log_size + _log(plain) - goal[chosen], 0.0)
+        def gap(part: ShareSums, chosen: PlaceArray, size: FloatArray) -> FloatArray:
+            plain, _, _ = part._moments(sign[chosen] * size)
+            return np.where(differs[chosen], np.log(size) + _log(plain) - goal[chosen], 0.0)
 
-        log_size = self._root(gap, goal - _log(self._usual_variances))
-        plain, variance, third = self._moments(sign * np.exp(log_size))
-        score = np.exp(log_size + _log(plain) - _log(variance) / 2)
+        size = self._root(gap, goal - _log(self._usual_variances), sign < 0)
+        plain, variance, third = self._moments(sign * size)
+        score = size * plain / np.sqrt(np.maximum(variance, 1e-300))
         deviate = _normal_deviate(score, sign * _skew(variance, third))
         return np.where(differs, np.minimum(2 * ndtr(-deviate), 1.0), 1.0)
 
@@ -99,26 +99,40 @@ class ShareSums:
         # A column without samples has no lower end, one with all samples no higher end.
         has_end = self.sums > 0 if sign > 0 else self.sums < len(self.rows) - 1e-12
 
-        def gap(part: ShareSums, chosen: PlaceArray, log_size: FloatArray) -> FloatArray:
-            plain, variance, third = part._moments(sign * np.exp(log_size))
+        def gap(part: ShareSums, chosen: PlaceArray, size: FloatArray) -> FloatArray:
+            plain, variance, third = part._moments(sign * size)
             goal = _skewed_deviate(z, sign * _skew(variance, third))
-            reached = log_size + _log(plain) - _log(variance) / 2 - np.log(goal)
+            reached = np.log(size) + _log(plain) - _log(variance) / 2 - np.log(goal)
             return np.where(has_end[chosen], reached, 0.0)
 
-        log_size = self._root(gap, np.log(z) - _log(self._usual_variances) / 2)
-        slope = sign * np.exp(log_size)
+        upward = np.full(self.n_columns, sign < 0)
+        slope = sign * self._root(gap, np.log(z) - _log(self._usual_variances) / 2, upward)
         return np.where(has_end, slope * self._moments(slope)[0], 0.0)
 
     def _root(
-        self, gap: Callable[[ShareSums, PlaceArray, FloatArray], FloatArray], start: FloatArray
+        self,
+        gap: Callable[[ShareSums, PlaceArray, FloatArray], FloatArray],
+        start: FloatArray,
+        upward: BoolArray,
     ) -> FloatArray:
-        """Return where an increasing function, one of each column, is zero.
+        """Return the sizes of slopes where an increasing function, one of each column, is zero.
+
+        ``start`` are logarithms of sizes. Where slopes lead upwards, functions bend at the smallest
+        row, from which on rows without samples count; so a root above is looked for by the
+        logarithm of what exceeds it.
 
         By secants in a bracket. Columns whose root is found cost nothing more.
         """
-        root = np.clip(start, -_LONGEST_WAY, _LONGEST_WAY)
         part, columns = self, np.arange(self.n_columns)
-        at, value = root, gap(part, columns, root)
+        least = np.zeros(self.n_columns)
+        if upward.any():
+            smallest = np.full(self.n_columns, self.rows[0])
+            least[upward & (gap(self, columns, smallest) < 0)] = self.rows[0]
+        sizes = np.exp(np.clip(start, -_LONGEST_WAY, _LONGEST_WAY))
+        root = np.log(np.maximum(sizes - least, least / 100))
+        at, value = root, gap(part, columns, least + np.exp(root))
+        # Just above that bend functions hardly move.
+        flattest = np.where(least > 0, 1e-9, 0.05)
         # A bracket far wider than needed, but finite.
         low, high = np.full_like(at, -_LONGEST_WAY), np.full_like(at, _LONGEST_WAY)
         slope, before = np.ones_like(at), np.full_like(at, np.inf)
@@ -138,12 +152,12 @@ class ShareSums:
             is_slow = (2 * np.abs(value) > before) & (high - low < _LONGEST_STEP)
             np.copyto(moved, (low + high) / 2, where=(moved < low) | (moved > high) | is_slow)
             before = np.abs(value)
-            fresh = gap(part, columns, moved)
+            fresh = gap(part, columns, least[columns] + np.exp(moved))
             with np.errstate(divide="ignore", invalid="ignore"):
                 secant = (fresh - value) / (moved - at)
-            slope = np.where(np.isfinite(secant) & (secant > 0.05), secant, slope)
+            slope = np.where(np.isfinite(secant) & (secant > flattest[columns]), secant, slope)
             at, value = moved, fresh
-        return root
+        return least + np.exp(root)
 
     def _only(self, chosen: BoolArray) -> ShareSums:
         """Return the same for some columns."""
