@@ -214,7 +214,7 @@ def condition(biases: Sequence[ClassBias]) -> str:
     >>> condition([])
     'if all classes were equally frequent'
     """
-    known = sum(np.isfinite(b.ratio) for b in biases)
+    known = sum(math.isfinite(b.ratio) for b in biases)
     if known == len(biases):
         return "if all classes were equally frequent"
     return f"if the {known:,} classes compared here were equally frequent and the others left out"
@@ -222,7 +222,7 @@ def condition(biases: Sequence[ClassBias]) -> str:
 
 def _biases(biases: Sequence[ClassBias]) -> list[Finding]:
     over, under = biased(biases)
-    known = [b for b in biases if np.isfinite(b.ratio)]
+    known = [b for b in biases if math.isfinite(b.ratio)]
     advice = _TRY_REBALANCER
     if _favours_frequent(known):
         advice = (
