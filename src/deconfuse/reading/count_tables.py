@@ -204,8 +204,8 @@ def scattered(rows: Any, columns: Any, values: Any, n_classes: int) -> CountMatr
         part.size and (part.min() < 0 or part.max() >= n_classes) for part in places
     ):
         raise InputError(f"Positions of cells must be whole numbers from 0 to {n_classes - 1}.")
-    codes = parts[0].astype(np.int64) * n_classes + parts[1].astype(np.int64)
-    if len(np.unique(codes)) < len(codes):
+    codes = np.sort(parts[0].astype(np.int64) * n_classes + parts[1].astype(np.int64))
+    if (codes[1:] == codes[:-1]).any():
         raise InputError("Each cell must be given once, got some more than once.")
     if parts[2].dtype.kind not in "iuf":
         raise InputError(f"Values of cells must be numbers, got {show(parts[2][:1].tolist())}.")

@@ -329,8 +329,8 @@ def paired_tables(
     # Only samples on which the two disagree can change sides; the other cells stay as they are.
     mine = (triples.true * n_classes + triples.first)[differs]
     theirs = (triples.true * n_classes + triples.second)[differs]
-    cells = np.unique(np.concatenate([mine, theirs]))
-    places = [np.searchsorted(cells, keys) for keys in (mine, theirs)]
+    cells, found = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
+    places = np.split(found, 2)
     counts = triples.counts[differs]
     seen, other = (
         np.bincount(place, counts, minlength=len(cells)).astype(np.int64) for place in places
