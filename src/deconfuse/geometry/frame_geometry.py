@@ -159,7 +159,7 @@ def _slices(located: LocatedPoints, cm: ConfusionMatrix) -> Iterator[CellCounts]
 
 
 def _counted_there(located: LocatedPoints, cm: ConfusionMatrix) -> CellCounts:
-    """Take counts out of an engine."""
+    """Take the counts that an engine makes."""
     found = collect(located.counts())
     cells, n_cells = _numbered([found[name].to_numpy() for name in located.codes])
     true, pred = (cm.index_of(found[name].to_native()) for name in (TRUE, PRED))
@@ -181,6 +181,7 @@ def _counted_here(located: LocatedPoints, cm: ConfusionMatrix, size: int) -> Ite
         ends = np.cumsum(np.bincount(piece, minlength=len(pieces)))
         for found, part in zip(pieces, np.split(points, ends[:-1], axis=1), strict=True):
             found.append(part)
+    # Without a batch, no piece has anything.
     while pieces and pieces[-1]:
         *codes, true, pred = np.concatenate(pieces.pop(), axis=1)
         cells, n_cells = _numbered(codes)

@@ -123,7 +123,8 @@ class FewCells:
         return FewCells(sparse.csr_array(others + own), self.left, self.right)
 
     def times(self, other: FloatArray, out: FloatArray) -> FloatArray:
-        """Return the product with a dense matrix, in the memory given: rows that lie together."""
+        """Return the product with a dense matrix, in the memory given."""
+        assert out.flags.c_contiguous, "else its parts would be copies, and stay empty"
         sums, cells, flat = np.einsum("k,kj->j", self.right, other), self.cells, other.ravel()
         for start in range(0, len(out), _BLOCK):
             rows = slice(start, start + _BLOCK)

@@ -115,13 +115,13 @@ class ShareSums:
         start: FloatArray,
         upward: BoolArray,
     ) -> FloatArray:
-        """Return the sizes of slopes where an increasing function, one of each column, is zero.
+        """Return the size of slope where an increasing function, one for each column, is zero.
 
-        ``start`` are logarithms of sizes. Where slopes lead upwards, functions bend at the smallest
-        row, from which on rows without samples count; so a root above is looked for by the
-        logarithm of what exceeds it.
+        By secants in a bracket, from the logarithms of sizes ``start`` on. Columns whose root is
+        found cost nothing more.
 
-        By secants in a bracket. Columns whose root is found cost nothing more.
+        Functions of ``upward`` slopes bend at the size of the smallest row: above it, rows without
+        samples count. Roots up there are looked for by the logarithm of the size minus that row's.
         """
         part, columns = self, np.arange(self.n_columns)
         least = np.zeros(self.n_columns)
